@@ -167,7 +167,7 @@ const UNASKED =
 const isRunByStore = (from: string, target: string) =>
   from.startsWith('src/stores/writer/')
     ? UNASKED.test(target)
-    : from === 'src/stores/sqlite/check.ts' && target === 'src/core/tasks/ready.ts'
+    : from === 'src/stores/invariants.ts' && /\/(?:tasks\/ready|locks\/lease)\.ts$/.test(target)
 
 /** `doors/cli` wires everything, as the daemon does. Other doors do not know each other. */
 function mayImport(from: TreeFile, { target, typeOnly }: Import & { target: string }): boolean {

@@ -6,9 +6,8 @@ import { userLock } from './queue/share.ts'
 import type { Need } from './view.ts'
 
 /**
- * What rules are likely to read next. The rules are right without it; stores load less often with
- * it. It is data, so that a store can follow it row by
- * row or turn it into SQL, and no store has to know a rule.
+ * What rules are likely to read next. The rules are right without it; a store across a network
+ * loads less often with it. It is data, so that no store has to know a rule.
  */
 
 /** A row by its key, or the first rows of a group, as a row that was read before names them. */
@@ -82,21 +81,12 @@ export const FOLLOWED = Object.entries(AHEAD).flatMap(([index, { next }]) =>
   next ? [{ index: index as IndexName, next }] : [],
 )
 
-/** What `likely` names, seen from `row`; undefined where there is nothing to read. */
-export function nameFrom(row: object, { prefix = '', fields }: Likely): string | undefined {
-  let name = prefix
-  for (let i = 0; i < fields.length; i += 1) {
-    const part = (row as Record<string, string | null>)[fields[i]!]
-    if (part === null || part === undefined) return undefined
-    name += i === 0 ? part : `\n${part}`
-  }
-  return name
-}
-
-/** The same, as what a store is asked to load. */
+/** What `likely` names, seen from `row`, as a store is asked to load it; undefined if nothing. */
 export function needFrom(row: object, likely: Likely): Need | undefined {
-  const name = nameFrom(row, likely)
-  if (name === undefined) return undefined
+  const { prefix = '', fields } = likely
+  const parts = fields.map((name) => (row as Record<string, string | null>)[name] ?? null)
+  if (parts.includes(null)) return undefined
+  const name = prefix + parts.join('\n')
   if ('table' in likely) return { table: likely.table, key: name }
   const limit = AHEAD[likely.index]?.looked
   return { index: likely.index, group: name, ...(limit !== undefined && { limit }) }

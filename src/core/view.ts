@@ -24,10 +24,7 @@ export interface View {
   remove(table: TableName, key: string): void
   /** Rows of one group of an index, in order, read page by page as far as the caller goes. */
   scan<I extends IndexName>(index: I, group: string, after?: Cursor): Iterable<Tables[TableOf<I>]>
-  /**
-   * Rows of one group of an index by time whose time is `until` or before, in order. Asked for
-   * again and again, and mostly there are none: a store may know so without a look.
-   */
+  /** Rows of one group of an index by time whose time is `until` or before, in order. */
   due<I extends IndexName>(
     index: I,
     group: string,

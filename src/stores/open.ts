@@ -9,7 +9,7 @@ import { type Machine, machine } from '../machine/machine.ts'
 import { refuseUnsafeFolder } from '../machine/place.ts'
 import { makeFolders, makePrivateFolder, refuseLaxStore } from '../machine/privacy.ts'
 import { DATABASE, folderOf, type Place, settingsIn } from './place.ts'
-import type { Backend } from './port.ts'
+import type { CopyBackend } from './port.ts'
 import { addressOf } from './postgres/address.ts'
 import { PostgresBackend } from './postgres/backend.ts'
 import { SeenHead, witnessOf } from './postgres/head.ts'
@@ -36,7 +36,8 @@ export function openStore(place: Place, on: Machine = machine): Store {
   return store
 }
 
-function backendOf(place: Place): Backend {
+/** `isPatient`: its transactions may wait for the other end of a copy. */
+export function backendOf(place: Place, isPatient = false): CopyBackend {
   const { path, busy_timeout_ms } = place
   const folder = folderOf(place)
   try {
@@ -50,7 +51,7 @@ function backendOf(place: Place): Backend {
   if (place.url !== undefined) {
     const address = addressOf(place.url)
     const seen = new SeenHead(witnessOf(folder, address))
-    return new PostgresBackend({ address, busy_timeout_ms, prepare, seen })
+    return new PostgresBackend({ address, busy_timeout_ms, prepare, seen, isPatient })
   }
   if (place.kind === 'file') return new FileBackend({ dir: path, busy_timeout_ms, prepare })
   return new SqliteBackend({ path, busy_timeout_ms, prepare })

@@ -13,11 +13,6 @@ export interface Base {
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined
   /** At most `limit` rows of one group of an index, in order. */
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[]
-  /**
-   * Whether a row of a group of an index by time may have a time of `until` or before: false is
-   * certain. Left out where a scan tells as cheaply.
-   */
-  isDue?(index: IndexName, group: string, until: number): boolean
 }
 
 /** The one row that every commit changes. */
@@ -56,12 +51,30 @@ export interface RestoreReport extends CheckReport {
 
 export type { Changes }
 
-export interface Commit {
+/** What a transaction writes beside the head. */
+export interface Change {
   changes: Changes
   events: Event[]
   /** Events up to this one go, where it is one of this store's. */
   forgets?: EventPlace | undefined
+  /** The event that the first of this store follows. */
+  begins?: EventPlace
+}
+
+export interface Commit extends Change {
   head: Head
+}
+
+type Soon<T> = Promise<T> | T
+
+/** All that a store keeps, part by part, for those who read all of it. */
+export interface Contents {
+  /** Rows behind a key, in the order of their keys, byte by byte. */
+  rows(table: TableName, after: string | undefined, limit: number): Soon<AnyRow[]>
+  /** Events behind a position, in order. */
+  events(after: number, limit: number): Soon<Event[]>
+  /** The event that the first one kept follows. */
+  start(): Soon<EventPlace>
 }
 
 /**
@@ -114,6 +127,14 @@ export interface Backend extends Base {
   /** That the store was found damaged: then nothing is written, and reads show what is left. */
   readonly damage?: Damage | undefined
   close(): Promise<void> | void
+}
+
+/** One that can be copied, or copied to, in one transaction. */
+export interface CopyBackend extends Backend {
+  /** What the transaction sees, also of what was applied to it. */
+  contents(): Contents
+  /** Writes a part of what is too much for one step; nobody else sees it before `commit`. */
+  apply(change: Partial<Change>): Promise<void> | void
 }
 
 /** The process that has the write role: where it can be asked, and what both sides prove. */

@@ -72,17 +72,19 @@ export function byText(index: IndexName): string {
   return is.order === KEYS[table] ? quoted(KEYS[table]) : `${orderText(is)}, ${quoted(KEYS[table])}`
 }
 
-/** The columns of a table as it is made, without what a dialect says about the whole of it. */
-export function columnTexts(dialect: Dialect, table: AnyTable): string[] {
-  return storedColumns(table).map((name) => {
-    const type = dialect.types[kindOf(table, name)]
-    const key = name === table.key ? ' PRIMARY KEY' : ''
-    return `${quoted(name)} ${type}${key || isNullable(table, name) ? key : ' NOT NULL'}`
+/** The statements that make a table and its indexes; `how`: what is said about the whole of it. */
+export function makingTexts(dialect: Dialect, name: string, table: AnyTable, how = ''): string[] {
+  const columns = storedColumns(table).map((column) => {
+    const type = dialect.types[kindOf(table, column)]
+    const key = column === table.key ? ' PRIMARY KEY' : ''
+    return `${quoted(column)} ${type}${key || isNullable(table, column) ? key : ' NOT NULL'}`
   })
+  const making = `CREATE TABLE ${quoted(name)} (${columns.join(', ')}) ${how}`
+  return [making, ...indexTexts(dialect, name, table)]
 }
 
 /** The statements that make the indexes of a table; what its key finds needs none. */
-export function indexTexts(dialect: Dialect, name: string, table: AnyTable): string[] {
+function indexTexts(dialect: Dialect, name: string, table: AnyTable): string[] {
   return Object.entries(table.indexes).flatMap(([index, is]) => {
     const filter = filterText(dialect, table, is)
     const { group = [], order, prefix } = is

@@ -1,4 +1,12 @@
 import type { Hit } from '../core/memory/search.ts'
+import type { Changes } from '../core/schema/schema.ts'
+
+/** The notes that have other words than before: a text that goes leaves what is present. */
+export function notesIn({ memory, memory_text }: Changes): string[] {
+  const ids = new Set(memory?.keys())
+  for (const [id, text] of memory_text ?? []) if (text) ids.add(id.slice(0, id.lastIndexOf('\n')))
+  return [...ids]
+}
 
 /** Notes looked at for one word: of one that more have, the newest. It bounds the cost. */
 export const NOTES_MAX = 2_000

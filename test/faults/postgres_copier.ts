@@ -1,6 +1,6 @@
 import { copyStore } from '../../src/stores/copy/copy.ts'
-import { PostgresSide } from '../../src/stores/copy/postgres.ts'
 import { placeOf } from '../../src/stores/open.ts'
+import { PostgresBackend } from '../../src/stores/postgres/backend.ts'
 
 /**
  * A process that copies a store and is killed on the way: `FOLDER FROM TO STEP`. At `checked` while
@@ -8,11 +8,12 @@ import { placeOf } from '../../src/stores/open.ts'
  */
 const [, , folder = '', from = '', to = '', step = ''] = process.argv
 const placed = (store: string) => placeOf({ LEASEHOLD_DIR: folder, LEASEHOLD_STORE: store }, folder)
+type Finish = (db: { run: (text: string) => Promise<unknown> }) => Promise<void>
 const die = () => process.kill(process.pid, 'SIGKILL')
 
 if (step === 'sent') {
-  PostgresSide.prototype.commit = async function commit(this: PostgresSide) {
-    const { db } = this as unknown as { db: { run: (text: string) => Promise<unknown> } }
+  const { prototype } = PostgresBackend as unknown as { prototype: { finish: Finish } }
+  prototype.finish = async (db) => {
     void db.run('COMMIT')
     // The next turn of the loop has written it to the socket.
     await new Promise((resolve) => void setImmediate(resolve))

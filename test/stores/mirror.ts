@@ -1,4 +1,4 @@
-import { type Cursor, cursorOf } from '../../src/core/schema/indexes.ts'
+import type { Cursor } from '../../src/core/schema/indexes.ts'
 import type { AnyRow, IndexName, TableName, Tables } from '../../src/core/schema/schema.ts'
 import { expect } from 'vitest'
 import { MemoryTables } from '../../src/stores/memory.ts'
@@ -8,7 +8,6 @@ import type { Commit } from '../../src/stores/port.ts'
 interface Watched {
   get<T extends TableName>(table: T, key: string): Tables[T] | undefined
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[]
-  isDue?(index: IndexName, group: string, until: number): boolean
   commit(commit: Commit): 'done' | Promise<'done' | 'again'>
 }
 
@@ -35,17 +34,6 @@ export class Mirror {
       looks.count += 1
       expect(rows, `${index} ${group}`).toEqual(tables.scan(index, group, after, limit))
       return rows
-    }
-    const isDue = backend.isDue?.bind(backend)
-    if (isDue) {
-      backend.isDue = (index, group, until) => {
-        const due = isDue(index, group, until)
-        looks.count += 1
-        const [first] = tables.scan(index, group, undefined, 1)
-        const isReally = first !== undefined && Number(cursorOf(index, first).order) <= until
-        expect(due, `${index} until ${until}`).toBe(isReally)
-        return due
-      }
     }
     const commit = backend.commit.bind(backend)
     // A commit that waits for nobody stays one: its writer does not wait either.

@@ -164,10 +164,6 @@ export class FaultyBackend implements Backend {
     return this.inner.scan(index, group, after, limit)
   }
 
-  isDue(index: IndexName, group: string, until: number): boolean {
-    return this.inner.isDue?.(index, group, until) ?? true
-  }
-
   snapshot<T>(look: (base: Base, head: Head) => T): Promise<T> | T {
     return this.inner.snapshot(look)
   }

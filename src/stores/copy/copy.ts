@@ -1,34 +1,21 @@
 import { event } from '../../core/schema/event.ts'
-import {
-  type AnyRow,
-  KEYS,
-  type TableName,
-  TABLES,
-  IS_APART,
-  SCHEMA,
-} from '../../core/schema/schema.ts'
+import { type AnyRow, KEYS, type TableName, TABLES, SCHEMA } from '../../core/schema/schema.ts'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Event } from '../../core/event.ts'
-import { chainFault } from '../writer/chain.ts'
-import { FILE_EVENTS, FileSide } from './file.ts'
-import { PostgresSide } from './postgres.ts'
-import type { Mark, Side } from './side.ts'
-import { SqliteSide } from './sqlite.ts'
+import type { EventPlace } from '../../core/view.ts'
+import { follow, pagesOf } from '../invariants.ts'
+import { SideOfCopy, wholeRow } from './side.ts'
 import { type Course, courseOf, onCourse } from './time.ts'
+import { EVENTS_MAX } from '../file/document.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { leftFor, refuseMoved } from './moved.ts'
 import { folderOf, openStore, type Place } from '../open.ts'
-import type { Head } from '../port.ts'
+import type { Contents, Head } from '../port.ts'
 import { addressOf } from '../postgres/address.ts'
 import { makePrivateFolder } from '../../machine/privacy.ts'
 import { sha256 } from '../../machine/digest.ts'
 import * as refuse from './refusals.ts'
-
-/** Rows and events that are in memory at a time. */
-const CHUNK = 500
-/** Of long texts, fewer: each may be a megabyte. */
-const TEXTS_PER_CHUNK = 16
 
 type Part = TableName | 'event'
 
@@ -75,19 +62,20 @@ export async function copyStore(
   { progress = () => undefined, keep_source = false }: CopyOptions = {},
 ): Promise<Copied> {
   if (isSame(from, to)) throw refuse.sameStore(from.path)
-  const source = await openSource(from)
+  await refuseMissing(from)
+  const source = await SideOfCopy.begin(from)
   try {
-    await refuse.refuseServed(source, from.path)
-    const stamp = await source.stamp()
+    refuseMoved(source.head)
+    await refuse.refuseServed(source.contents(), source.now, from.path)
     const target = await openTarget(to)
     try {
-      const course = await courseOf(source, target)
-      const head = raised(course.head, (await target.head()).epoch)
+      const course = courseOf(source, target)
+      const head = raised(course.head, target.head.epoch)
       remember(to, head.epoch)
-      const copying = new Copying(source, target, from.path, to.path, progress)
+      const copying = new Copying(source, target, progress)
       const { rows, events } = await copying.run({ ...course, head })
-      if ((await source.stamp()) !== stamp) throw refuse.changedMeanwhile(from.path)
-      await target.commit()
+      if (await source.isChanged()) throw refuse.changedMeanwhile(from.path)
+      await target.commit(head)
       await confirm(to, head)
       const { epoch, position } = head
       const { shift_ms } = course
@@ -106,9 +94,9 @@ export async function copyStore(
 export const shownAt = ({ kind, path }: Place) => (kind === 'postgres' ? path : `${kind}:${path}`)
 
 /** The copy is made: a source that cannot be written any more does not undo that. */
-async function leave(source: Side, to: Place): Promise<Copied['source']> {
+async function leave(source: SideOfCopy, to: Place): Promise<Copied['source']> {
   try {
-    await source.leave(leftFor(shownAt(to)))
+    await source.commit({ ...source.head, boot: leftFor(shownAt(to)) })
     return 'closed'
   } catch (error) {
     return { open: (error as Error).message }
@@ -116,10 +104,12 @@ async function leave(source: Side, to: Place): Promise<Copied['source']> {
 }
 
 /** Seen by somebody who comes in anew. Others may have begun to use it already. */
-async function confirm(place: Place, { epoch, fences, position, hash }: Head): Promise<void> {
+async function confirm(place: Place, head: Head): Promise<void> {
+  const { epoch, position, hash } = head
   const store = openStore(place)
   const found = await store.head().finally(() => store.close())
-  const isThere = found.epoch === epoch && found.fences >= fences && found.position >= position
+  const counts = ['fences', 'task_number', 'position', 'last_ms'] as const
+  const isThere = found.epoch === epoch && counts.every((name) => found[name] >= head[name])
   const isChanged = found.position === position && found.hash !== hash
   if (!isThere || isChanged) throw refuse.differs(place.path, 'head')
 }
@@ -139,50 +129,31 @@ function isSame(from: Place, to: Place): boolean {
   )
 }
 
-/** Opening it as a store brings an older one up to date, and refuses a folder that is not safe. */
-async function openSource(place: Place): Promise<Side> {
+/** What nobody has written takes no room. Looking makes nothing. */
+async function refuseMissing(place: Place): Promise<void> {
   const { kind, path } = place
   if (kind !== 'postgres' && !existsSync(path)) throw refuse.missing(path)
   const store = openStore(place)
-  refuseMoved(await store.head().finally(() => store.close()))
-  const side = await openSide(place)
-  if (!side || (side instanceof FileSide && !side.isPublished)) throw refuse.missing(path)
-  return side
-}
-
-/** Undefined where there is no store. */
-async function openSide(place: Place): Promise<Side | undefined> {
-  const { kind, path, url, busy_timeout_ms } = place
-  if (kind === 'sqlite') return SqliteSide.open(path, busy_timeout_ms)
-  return kind === 'file' ? FileSide.open(path) : PostgresSide.open(url!, busy_timeout_ms)
+  const { bytes } = await store.counter.bytes().finally(() => store.close())
+  if (bytes === 0) throw refuse.missing(path)
 }
 
 /** Makes what is missing: an empty store, which a copy that fails leaves behind. */
-async function openTarget(place: Place): Promise<Side> {
-  const { path } = place
-  const store = openStore(place)
-  try {
-    // Looked at before anything is done to it: a write would also sweep.
-    if (!isFresh(await store.head())) throw refuse.notEmpty(path)
-    await store.write(() => undefined)
-  } finally {
-    await store.close()
-  }
-  const side = await openSide(place)
-  if (!side) throw refuse.missing(path)
+async function openTarget(place: Place): Promise<SideOfCopy> {
+  const side = await SideOfCopy.begin(place)
   if (await isEmpty(side)) return side
   await side.close()
-  throw refuse.notEmpty(path)
+  throw refuse.notEmpty(place.path)
 }
 
-const isFresh = ({ fences, task_number, position }: Head) => fences + task_number + position === 0
-
-async function isEmpty(side: Side): Promise<boolean> {
-  if (!isFresh(await side.head())) return false
+async function isEmpty(side: SideOfCopy): Promise<boolean> {
+  const { head } = side
+  if (head.fences + head.task_number + head.position > 0) return false
+  const contents = side.contents()
   for (const table of TABLES) {
-    if ((await side.rows(table, undefined, 1)).length > 0) return false
+    if ((await contents.rows(table, undefined, 1)).length > 0) return false
   }
-  return (await side.events(0, 1)).length === 0
+  return (await contents.events(0, 1)).length === 0
 }
 
 /** Where an epoch above the source's is remembered, fences go on above that. */
@@ -201,16 +172,14 @@ function remember(place: Place, epoch: number): void {
 
 /** What is done between begin and commit. */
 class Copying {
-  private readonly shown: { from: string; to: string }
+  private readonly source: Contents
 
   constructor(
-    private readonly from: Side,
-    private readonly to: Side,
-    fromShown: string,
-    toShown: string,
+    private readonly from: SideOfCopy,
+    private readonly to: SideOfCopy,
     private readonly progress: CopyProgress,
   ) {
-    this.shown = { from: fromShown, to: toShown }
+    this.source = from.contents()
   }
 
   async run(course: Course): Promise<Pick<Copied, 'rows' | 'events'>> {
@@ -218,7 +187,6 @@ class Copying {
     for (const table of TABLES) written.set(table, await this.copyRows(table, course))
     const start = await this.startOfEvents(course.head)
     written.set('event', await this.copyEvents(start, course.head))
-    await this.to.finish(course.head, start)
     await this.compare(written, course.head)
     const counts = TABLES.map((table) => [table, written.get(table)!.rows] as const)
     const rows = Object.fromEntries(counts.filter(([, count]) => count > 0))
@@ -228,10 +196,13 @@ class Copying {
   private async copyRows(table: TableName, course: Course): Promise<Tally> {
     const tally = new Tally()
     // A file store counts nothing: its whole document is written with every commit.
-    if (table === 'stat' && this.to.isFile) return tally
-    for await (const page of pagesOf(this.from, table)) {
-      const rows = page.map((row) => onCourse(table, row, course))
-      await this.to.write(table, rows)
+    if (table === 'stat' && !this.to.isDatabase) return tally
+    for await (const page of pagesOf(this.source, table)) {
+      const whole = this.from.isDatabase ? page : page.map((row) => wholeRow(table, row))
+      const rows = whole.map((row) => onCourse(table, row, course))
+      if (!this.to.isDatabase) refuse.refuseInFile(table, rows, tally.rows)
+      const keyed = rows.map((row) => [row[KEYS[table] as keyof AnyRow] as string, row] as const)
+      await this.to.apply({ changes: { [table]: new Map(keyed) } })
       tally.add(table, rows)
       await this.progress('copied', table, tally.rows)
     }
@@ -239,76 +210,47 @@ class Copying {
   }
 
   /** A file store keeps its newest events only. */
-  private async startOfEvents({ position }: Head): Promise<Mark> {
-    const start = await this.from.checkpoint()
-    const first = position - FILE_EVENTS
-    if (!this.to.isFile || first <= start.position) return start
-    const [last] = await this.from.events(first - 1, 1)
+  private async startOfEvents({ position }: Head): Promise<EventPlace> {
+    const start = await this.source.start()
+    const first = position - EVENTS_MAX
+    if (this.to.isDatabase || first <= start.position) return start
+    const [last] = await this.source.events(first - 1, 1)
     return last ?? start
   }
 
-  private async copyEvents(start: Mark, end: Mark): Promise<Tally> {
-    const { tally, fault } = await this.follow(this.from, start, end, async (events, sum) => {
-      await this.to.append(events)
-      await this.progress('copied', 'event', sum)
-    })
-    if (fault !== undefined) throw refuse.brokenChain(this.shown.from, fault)
-    return tally
-  }
-
-  private async follow(
-    side: Side,
-    start: Mark,
-    end: Mark,
-    use: (events: Event[], sum: number) => Promise<void> | void,
-  ): Promise<{ tally: Tally; fault: string | undefined }> {
+  private async copyEvents(start: EventPlace, end: EventPlace): Promise<Tally> {
+    await this.to.apply({ begins: start })
     const tally = new Tally()
-    for (let at = start; ;) {
-      const events = await side.events(at.position, CHUNK)
-      const last = events.at(-1)
-      const isLast = events.length < CHUNK || !last
-      const fault = chainFault(events, at, isLast ? end : last)
-      if (fault !== undefined) return { tally, fault }
+    const fault = await follow(this.source, start, end, async (events) => {
       tally.add('event', events)
-      await use(events, tally.rows)
-      if (isLast) return { tally, fault }
-      at = last
-    }
+      await this.to.apply({ events })
+      await this.progress('copied', 'event', tally.rows)
+    })
+    if (fault !== undefined) throw refuse.brokenChain(this.from.shown, fault)
+    return tally
   }
 
   /** Everything is read back, while it still can be taken back. */
   private async compare(written: Map<Part, Tally>, head: Head): Promise<void> {
-    const { to } = this.shown
+    const to = this.to.shown
+    const there = this.to.contents()
     for (const table of TABLES) {
       const tally = new Tally()
-      for await (const page of pagesOf(this.to, table)) {
+      for await (const page of pagesOf(there, table)) {
         tally.add(table, page)
         await this.progress('checked', table, tally.rows)
       }
       const fault = written.get(table)!.difference(tally)
       if (fault !== undefined) throw refuse.differs(to, `${table}: ${fault}`)
     }
-    const found = await this.to.head()
-    const names = Object.keys(head) as (keyof Head)[]
-    const wrong = names.find((name) => found[name] !== head[name])
-    if (wrong !== undefined) throw refuse.differs(to, `head: ${wrong}`)
-    const start = await this.to.checkpoint()
-    const { tally, fault } = await this.follow(this.to, start, head, (_, sum) =>
-      this.progress('checked', 'event', sum),
-    )
+    const tally = new Tally()
+    const fault = await follow(there, await there.start(), head, (events) => {
+      tally.add('event', events)
+      return this.progress('checked', 'event', tally.rows)
+    })
     if (fault !== undefined) throw refuse.differs(to, fault)
     const other = written.get('event')!.difference(tally)
     if (other !== undefined) throw refuse.differs(to, `events: ${other}`)
-  }
-}
-
-async function* pagesOf(side: Side, table: TableName): AsyncGenerator<AnyRow[]> {
-  const size = IS_APART[table] ? TEXTS_PER_CHUNK : CHUNK
-  for (let after: string | undefined; ;) {
-    const rows: AnyRow[] = await side.rows(table, after, size)
-    if (rows.length > 0) yield rows
-    if (rows.length < size) return
-    after = rows.at(-1)![KEYS[table] as keyof AnyRow]
   }
 }
 

@@ -1,8 +1,9 @@
 import type { Lease } from '../../core/schema/lock.ts'
+import type { AnyRow, TableName } from '../../core/schema/schema.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { instantOf } from '../writer/clock.ts'
 import { machine } from '../../machine/machine.ts'
-import type { Side } from './side.ts'
+import type { Contents } from '../port.ts'
+import { TASKS_MAX } from '../file/errors.ts'
 
 /** Locks of our own begin so, and names are read in the order of their bytes. */
 const ROLES = 'leasehold:'
@@ -12,9 +13,8 @@ const ROLES_MAX = 1_000
  * Refuses (`held`) a source that a daemon or a dispatcher serves: it would go on there. One whose
  * process is proved dead, or whose time is up, is gone.
  */
-export async function refuseServed(from: Side, shown: string): Promise<void> {
-  const { now } = instantOf(await from.head(), machine).instant
-  const rows = (await from.rows('lease', ROLES, ROLES_MAX)) as Lease[]
+export async function refuseServed(contents: Contents, now: number, shown: string): Promise<void> {
+  const rows = (await contents.rows('lease', ROLES, ROLES_MAX)) as Lease[]
   const served = rows.find(({ name, ended_at, expires_ms, process }) => {
     if (!/^leasehold:(?:daemon|dispatcher)(?::|$)/.test(name)) return false
     const isDead = process !== null && machine.process(process) === 'dead'
@@ -71,5 +71,28 @@ export function unknownOutcome(shown: string, said: string): Refusal {
   return new Refusal('unavailable', `Nobody can say whether ${shown} has the copy: ${said}`, {
     next: 'Copy again: it is all there, and you are told that it is not empty, or none of it.',
     details: { outcome: 'unknown' },
+  })
+}
+
+/** Only what is enqueued has rows here; limits and shares also count what agents claim. */
+const QUEUE: ReadonlySet<TableName> = new Set(['lane', 'parking'])
+
+/**
+ * Refuses (`invalid`) what a file store does not keep: queue, memory, more tasks than it may.
+ * `before`: so many rows of that table are there already.
+ */
+export function refuseInFile(table: TableName, rows: AnyRow[], before: number): void {
+  const isQueued = rows.some((row) => table === 'task' && 'queue' in row && row.queue !== null)
+  if (QUEUE.has(table) || isQueued)
+    throw unkept('The source has a queue, which a file store does not keep')
+  if (table === 'memory')
+    throw unkept('The source has shared memory, which a file store does not keep')
+  if (table !== 'task' || before + rows.length <= TASKS_MAX) return
+  throw unkept(`A file store keeps at most ${TASKS_MAX} tasks`)
+}
+
+function unkept(what: string): Refusal {
+  return new Refusal('invalid', what, {
+    next: 'Copy to SQLite or PostgreSQL: --to sqlite:PATH, or --to postgres://…',
   })
 }

@@ -2,10 +2,9 @@ import { SCHEMA, type AnyRow, type TableName } from '../../core/schema/schema.ts
 import type { Ready } from '../../core/schema/task.ts'
 import type { Lease } from '../../core/schema/lock.ts'
 import { readyKey, type Terms } from '../../core/rows.ts'
-import { instantOf } from '../writer/clock.ts'
 import { machine } from '../../machine/machine.ts'
 import type { Head } from '../port.ts'
-import type { Side } from './side.ts'
+import type { SideOfCopy } from './side.ts'
 
 /** How store time goes on at the target. */
 export interface Course {
@@ -20,15 +19,14 @@ export interface Course {
  * Store time of the source has to go on at the target so that no lease ends earlier than it would
  * have. Between stores of one machine it is the same clock. A store that comes from a server gets
  * an offset with which this machine's clock goes on from the server's. A server's clock cannot be
- * set, so there all instants are shifted instead. Clocks are read in the order in which the time
- * between the two looks makes leases longer.
+ * set, so there all instants are shifted instead. The source's clock was read first, so that the
+ * time between the two looks makes leases longer.
  */
-export async function courseOf(from: Side, to: Side): Promise<Course> {
-  const begun = await from.head()
-  const { clock_ms: _, ...head } = begun
-  const { now } = instantOf(begun, machine).instant
+export function courseOf(from: SideOfCopy, to: SideOfCopy): Course {
+  const { now } = from
+  const { clock_ms: _, ...head } = from.head
   if (to.clock !== undefined) {
-    const ahead_ms = Math.ceil((await to.head()).clock_ms!) - now
+    const ahead_ms = Math.ceil(to.head.clock_ms!) - now
     const shift_ms = to.clock === from.clock ? 0 : ahead_ms
     const isOld = from.clock === undefined && head.boot !== '' && head.boot !== machine.boot
     const booted = isOld ? { last_ms: head.last_ms, now } : undefined

@@ -6,11 +6,20 @@ import { planted } from '../../core/planted.ts'
 import type { Event } from '../../core/event.ts'
 import type { Damage } from '../damage.ts'
 import { MemoryCounter } from '../memory.ts'
-import { type Backend, type Base, type Commit, CommitUnknown, type Head } from '../port.ts'
-import { nextState, type State } from './document.ts'
+import {
+  type Base,
+  type Change,
+  type Commit,
+  CommitUnknown,
+  type Contents,
+  type CopyBackend,
+  type Head,
+} from '../port.ts'
+import { changedState, contentsOf, nextState, type State } from './document.ts'
 import { makeFolder } from './durable.ts'
 import { damaged, refusalFor, stuck, TASKS_MAX, tooManyTasks } from './errors.ts'
 import { epochKey, list, type Newest, readNewest } from './folder.ts'
+import { parse, render } from './layout.ts'
 import { gone, stranger } from '../successor.ts'
 import { Witness } from '../witness.ts'
 import { LockFile, pause } from './lockfile.ts'
@@ -35,7 +44,7 @@ export interface FileOptions {
  * has the protocol. Several processes may write: all decide on the highest state, one of them gets
  * the next number, the others decide again.
  */
-export class FileBackend implements Backend {
+export class FileBackend implements CopyBackend {
   readonly isDatabase = false
   readonly counter = new MemoryCounter(() => this.held())
   private readonly lock: LockFile | undefined
@@ -44,6 +53,8 @@ export class FileBackend implements Backend {
   damage: Damage | undefined
   private known: Newest | undefined
   private begun: State | undefined
+  /** What was applied to it. */
+  private applied: State | undefined
   /** The newest state that this process has seen. The store never goes back behind it. */
   private seen = { epoch: 0, number: 0 }
   /** Since when our commits found another writer in the way, and at which number. */
@@ -128,10 +139,20 @@ export class FileBackend implements Backend {
     return this.begun!.tables.scan(index, group, after, limit)
   }
 
+  contents(): Contents {
+    // What it will be read as when it is published.
+    if (this.applied) this.applied = parse(render(this.applied))
+    return contentsOf(this.applied ?? this.begun!)
+  }
+
+  apply(change: Partial<Change>): void {
+    this.applied = changedState(this.applied ?? this.begun!, change)
+  }
+
   async commit(commit: Commit): Promise<'done' | 'again'> {
     const begun = this.begun!
     const number = begun.number + 1
-    const next = nextState(begun, commit, number, publicationId(number))
+    const next = nextState(this.applied ?? begun, commit, number, publicationId(number))
     const tasks = next.tables.rows.task.size
     if (tasks > TASKS_MAX && tasks > begun.tables.rows.task.size) throw tooManyTasks()
     try {
@@ -169,6 +190,7 @@ export class FileBackend implements Backend {
 
   rollback(): void {
     this.begun = undefined
+    this.applied = undefined
     this.lock?.release()
   }
 

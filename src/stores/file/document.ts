@@ -2,10 +2,10 @@ import { type AnyRow, type Changes, type TableName, TABLES } from '../../core/sc
 import type { Event } from '../../core/event.ts'
 import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
-import type { Commit, Head } from '../port.ts'
+import type { Change, Commit, Contents, Head } from '../port.ts'
 
 /** Events that stay in the document; older ones are pruned behind the checkpoint. */
-const EVENTS_MAX = 1_000
+export const EVENTS_MAX = 1_000
 
 /**
  * How many publications a document remembers: for so long may a writer be paused between link and
@@ -44,18 +44,44 @@ export function emptyState(epoch: number): State {
 
 /** What a commit makes of `state`, to be published as `number` under `id`. */
 export function nextState(state: State, commit: Commit, number: number, id: string): State {
-  const all = [...state.events, ...commit.events]
-  const forgotten = commit.forgets?.position ?? 0
+  const lineage = [...state.lineage, id].slice(-LINEAGE_MAX)
+  return { ...changedState(state, commit), number, id, lineage, head: commit.head }
+}
+
+/** A state in which something was changed, not to be published yet. */
+export function changedState(state: State, change: Partial<Change>): State {
+  const { changes = {}, forgets, begins } = change
+  const all = [...state.events, ...(change.events ?? [])]
+  const forgotten = forgets?.position ?? 0
   const events = all.slice(-EVENTS_MAX).filter(({ position }) => position > forgotten)
   const pruned = all[all.length - events.length - 1]
+  const { position, hash } = pruned ?? begins ?? state.checkpoint
   return {
-    number,
-    id,
-    lineage: [...state.lineage, id].slice(-LINEAGE_MAX),
-    head: commit.head,
-    checkpoint: pruned ? { position: pruned.position, hash: pruned.hash } : state.checkpoint,
+    ...state,
+    checkpoint: { position, hash },
     events,
-    tables: changed(state.tables, commit.changes),
+    tables: changed(state.tables, changes),
+  }
+}
+
+/** A state as databases are read: by keys in the order of their bytes, not that of JavaScript. */
+export function contentsOf({ tables, events, checkpoint }: State): Contents {
+  const sorted = new Map<TableName, Buffer[]>()
+  const keysOf = (table: TableName) => {
+    const keys = Array.from(tables.rows[table].keys(), (key) => Buffer.from(key))
+    return keys.toSorted((a, b) => Buffer.compare(a, b))
+  }
+  return {
+    rows: (table, after, limit) => {
+      const keys = sorted.get(table) ?? keysOf(table)
+      sorted.set(table, keys)
+      const behind = Buffer.from(after ?? '')
+      const rest =
+        after === undefined ? keys : keys.filter((key) => Buffer.compare(key, behind) > 0)
+      return rest.slice(0, limit).map((key) => tables.get(table, key.toString())!)
+    },
+    events: (after, limit) => events.filter(({ position }) => position > after).slice(0, limit),
+    start: () => checkpoint,
   }
 }
 

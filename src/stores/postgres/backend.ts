@@ -10,15 +10,18 @@ import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
 import {
   Again,
-  type Backend,
   type Base,
+  type Change,
   type Commit,
   CommitUnknown,
+  type Contents,
+  type CopyBackend,
   type Head,
+  type LeaderBoard,
   type Sought,
 } from '../port.ts'
 import { type Address, channelOf } from './address.ts'
-import { EVENT_CODEC } from './codec.ts'
+import { PostgresContents } from './contents.ts'
 import { PostgresCounter, type PostgresRead } from './counter.ts'
 import type { Connection, TextRow } from './driver.ts'
 import { isAway, isMissing, isUnsent, mayGoBetter, refusalFor, sqlState, STATE } from './errors.ts'
@@ -27,9 +30,9 @@ import { Known } from './known.ts'
 import { inLine, LINE_MS } from './line.ts'
 import { leaderBoardOf } from './leader_row.ts'
 import { Listening } from './listening.ts'
-import { load, nameOf } from './loads.ts'
+import { load } from './loads.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion } from './migrate.ts'
-import { Pool, Sessions, SILENT_MS } from './session.ts'
+import { PATIENCE, Pool, Sessions, SILENT_MS } from './session.ts'
 import { indexWords, PostgresFinder } from './search.ts'
 import { type PostgresStatements, statementsFor } from './statements.ts'
 import { write } from './writes.ts'
@@ -52,6 +55,8 @@ interface PostgresOptions {
   seen?: SeenHead
   /** Whose clock leases are measured by; tests that decide the time have it on their machine. */
   clock?: 'database' | 'machine'
+  /** A transaction that waits may wait for longer: the other end of a copy takes its time. */
+  isPatient?: boolean
 }
 type Looked<T> = { answer: T } | { error: unknown }
 
@@ -60,7 +65,7 @@ type Looked<T> = { answer: T } | { error: unknown }
  * begins with an advisory lock, and only then reads the head and the clock. So whoever decides,
  * decides on all that was committed before, and positions of events become visible in order.
  */
-export class PostgresBackend implements Backend {
+export class PostgresBackend implements CopyBackend {
   readonly isDatabase = true
   readonly isRemote = true
   readonly isShared = true
@@ -68,7 +73,7 @@ export class PostgresBackend implements Backend {
   readonly poll_ms = POLL_MS
   readonly finder: PostgresFinder
   readonly counter: PostgresCounter
-  readonly leaders: Backend['leaders']
+  readonly leaders: LeaderBoard
   private readonly statements: PostgresStatements
   private readonly sessions: Sessions
   private readonly readers: Pool
@@ -112,6 +117,7 @@ export class PostgresBackend implements Backend {
       const before = this.seen.newest
       const begun = await this.waitInLine(this.writer, isHere)
       this.isOpen = true
+      if (this.options.isPatient) await this.writer.run(PATIENCE)
       const head = headOf(begun, address.shown, this.writer.pid)
       const found = this.seen.look(head, before, address.shown)
       if (!found.isDurable) throw notDurable(address.shown)
@@ -191,6 +197,19 @@ export class PostgresBackend implements Backend {
     return this.known.scan(index, group, after, limit)
   }
 
+  contents(): Contents {
+    return new PostgresContents(this.writer!, this.options.address)
+  }
+
+  apply(change: Partial<Change>): Promise<void> {
+    // What is known was committed: nothing is taken for known of what is written here.
+    this.known.forget()
+    return this.step(async (db) => {
+      await write(db, this.options.address.quoted, change, this.known)
+      await indexWords(db, this.statements, change.changes)
+    })
+  }
+
   /** Written and committed in one round trip: a write that fails leaves nothing to commit. */
   async commit(commit: Commit): Promise<'done'> {
     const { quoted, shown } = this.options.address
@@ -198,8 +217,9 @@ export class PostgresBackend implements Backend {
     const db = this.writer!
     if (db.isLost) return this.giveUp(new Error('connection lost'))
     const writing = write(db, quoted, { ...commit, commits }, this.known)
-    const notes = commit.changes.memory
-    const indexing = notes && writing.then(() => indexWords(db, this.statements, [...notes.keys()]))
+    const isIndexed = commit.changes.memory ?? commit.changes.memory_text
+    const indexing =
+      isIndexed && writing.then(() => indexWords(db, this.statements, commit.changes))
     // Words are taken from what was written, so notes are committed a round trip later.
     const finishing = indexing ? indexing.then(() => this.finish(db)) : this.finish(db)
     // It is asked for below, if at all.
@@ -357,13 +377,8 @@ export class PostgresBackend implements Backend {
   }
 
   events(after: number, limit: number, sought?: Sought): Promise<Event[]> {
-    const events = this.statements.events(sought)
     return this.reading(
-      async (db) => {
-        const words = sought?.flat() ?? []
-        const rows = await db.query(events, [after, limit, ...words], nameOf(events))
-        return rows.map((row) => EVENT_CODEC.decode(row))
-      },
+      (db) => new PostgresContents(db, this.options.address).events(after, limit, sought),
       () => [],
     )
   }

@@ -1,23 +1,20 @@
 import { join } from 'node:path'
-import type { Event } from '../../core/event.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { chainFault } from '../writer/chain.ts'
 import { readEpoch, writeEpoch } from '../epoch.ts'
 import { makePrivateFolder } from '../../machine/privacy.ts'
 import type { CheckReport } from '../port.ts'
 import { settleRestored } from '../writer/restored.ts'
 import { isBehind, type Numbers } from '../witness.ts'
-import { addressOf } from './address.ts'
+import { faultsIn } from '../invariants.ts'
+import { type Address, addressOf } from './address.ts'
 import { PostgresBackend } from './backend.ts'
-import { EVENT_CODEC } from './codec.ts'
+import { PostgresContents } from './contents.ts'
 import type { Connection } from './driver.ts'
 import { refusalFor } from './errors.ts'
 import { headOf, putBack, witnessOf } from './head.ts'
 import { SCHEMA_VERSION, schemaVersion } from './migrate.ts'
 import { Sessions } from './session.ts'
 import { type PostgresStatements, statementsFor } from './statements.ts'
-
-const EVENTS_PER_STEP = 2_000
 
 /** Where the store is: a `Place` of PostgreSQL. */
 interface Where {
@@ -52,7 +49,7 @@ export async function checkPostgres(where: Where): Promise<CheckReport> {
     await withSession(where, async (db, statements) => {
       const found = await schemaVersion(db, address)
       if (found === 0) return
-      if (found === SCHEMA_VERSION) await inspect(db, statements, report, address.shown, seen)
+      if (found === SCHEMA_VERSION) await inspect(db, statements, report, address, seen)
       else report.problems.push(`schema ${found} instead of ${SCHEMA_VERSION}`)
     })
   } catch (error) {
@@ -66,21 +63,16 @@ async function inspect(
   db: Connection,
   statements: PostgresStatements,
   report: CheckReport,
-  shown: string,
+  address: Address,
   seen: Numbers | undefined,
 ): Promise<void> {
+  const { shown } = address
   const { head } = headOf(await db.run(statements.beginReading), shown, db.pid)
-  const [row] = await db.run(statements.checkpoint)
-  const start = { position: Number(row?.[0]), hash: row?.[1] ?? '' }
+  const contents = new PostgresContents(db, address)
   report.head = head
-  report.events = head.position - start.position
+  report.events = head.position - (await contents.start()).position
   if (seen && isBehind(head, seen)) report.problems.push(putBack(head, seen, shown).message)
-  const fault = await chainFaultIn(db, statements, start, head)
-  if (fault) report.problems.push(fault)
-  for (const { text, sentence } of statements.questions) {
-    const found = await db.run(text)
-    if (found.length > 0) report.problems.push(`${sentence}: ${found.map(([id]) => id).join(', ')}`)
-  }
+  for await (const fault of faultsIn(contents, head)) report.problems.push(fault)
   const [setting] = await db.run(`SELECT current_setting('fsync')`)
   if (setting?.[0] === 'off') {
     const next = 'A power cut may lose what was answered: set fsync = on, and restart that server.'
@@ -96,26 +88,6 @@ async function inspect(
 function hinder(report: CheckReport, what: string, next: string): void {
   if (report.problems.length === 0) report.hindered = new Refusal('unavailable', what, { next })
   report.problems.push(what)
-}
-
-type Place = { position: number; hash: string }
-
-/** Follows the chain step by step, so that only a few events are in memory at a time. */
-async function chainFaultIn(
-  db: Connection,
-  statements: PostgresStatements,
-  start: Place,
-  end: Place,
-): Promise<string | undefined> {
-  for (let at = start; ;) {
-    const rows = await db.query(statements.events(), [at.position, EVENTS_PER_STEP])
-    const events: Event[] = rows.map((row) => EVENT_CODEC.decode(row))
-    const isLast = events.length < EVENTS_PER_STEP
-    const last = events.at(-1)
-    const fault = chainFault(events, at, isLast || !last ? end : last)
-    if (fault !== undefined || isLast || !last) return fault
-    at = last
-  }
 }
 
 /**

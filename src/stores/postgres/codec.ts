@@ -1,16 +1,9 @@
 import { event } from '../../core/schema/event.ts'
-import { kindOf, valueIn } from '../../core/schema/indexes.ts'
-import {
-  type AnyRow,
-  type AnyTable,
-  SCHEMA,
-  type TableName,
-  TABLES,
-} from '../../core/schema/schema.ts'
+import type { AnyRow } from '../../core/schema/schema.ts'
 import type { Kind } from '../../core/schema/table.ts'
 import type { Event } from '../../core/event.ts'
-import { type Dialect, storedColumns } from '../sql.ts'
-import type { TextRow } from './driver.ts'
+import { Codec, fromJson, perTable } from '../codec.ts'
+import type { Dialect } from '../sql.ts'
 
 /** How PostgreSQL says what the schema says. Text is compared byte by byte, as rules do. */
 export const POSTGRES: Dialect = {
@@ -29,8 +22,6 @@ export const POSTGRES: Dialect = {
   asText: (column) => `${column}::text`,
 }
 
-type Fields = Record<string, unknown>
-
 /** How values of a kind are bound, many at once, and what turns them into those of the column. */
 const BOUND: Record<Kind, { type: string; cast: string }> = {
   text: { type: 'text[]', cast: '' },
@@ -42,35 +33,12 @@ const BOUND: Record<Kind, { type: string; cast: string }> = {
   bytes: { type: 'bytea[]', cast: '' },
 }
 
-/** Rows never change in place, so empty lists and objects can be shared. */
-const EMPTY: Record<string, unknown> = { '[]': Object.freeze([]), '{}': Object.freeze({}) }
-
 /** Rows as text, column by column. */
-export class PostgresCodec<Row> {
-  /** The columns of rows, in the order in which they are read. */
-  readonly names: string[]
-  /** All that are written: those, then what follows from them. */
-  readonly stored: string[]
-  private readonly kinds: Kind[]
-  private readonly values: ((row: Row) => unknown)[]
-  /** Rows are copies of this, filled in, so that V8 gives them all one shape. */
-  private readonly blank: Fields
-
-  constructor(table: AnyTable) {
-    this.names = Object.keys(table.columns)
-    this.stored = storedColumns(table)
-    this.kinds = this.stored.map((name) => kindOf(table, name))
-    this.values = this.stored.map((name) => valueIn(table, name) as never)
-    this.blank = JSON.parse(JSON.stringify(table.columns)) as Fields
-  }
-
-  /** The row whose columns begin at `from`. */
-  decode(values: TextRow, from = 0): Row {
-    const row = { ...this.blank }
-    for (let i = 0; i < this.names.length; i += 1) {
-      row[this.names[i]!] = valueOf(this.kinds[i]!, values[from + i]!)
-    }
-    return row as Row
+export class PostgresCodec<Row> extends Codec<Row, string | null> {
+  protected override read(kind: Kind, text: string): unknown {
+    if (kind === 'text' || kind === 'bytes') return text
+    if (kind === 'json') return fromJson(text)
+    return kind === 'bool' ? text === 'true' : Number(text)
   }
 
   /** Where many rows are bound: the columns as parameters from `$first` on, to be unnested. */
@@ -85,18 +53,10 @@ export class PostgresCodec<Row> {
 
   /** One array per column. */
   bind(rows: Row[], into: (string | null)[]): void {
-    for (const [i, value] of this.values.entries()) {
-      const kind = this.kinds[i]!
-      into.push(`{${rows.map((row) => elementOf(kind, value(row))).join()}}`)
+    for (const [i, kind] of this.kinds.entries()) {
+      into.push(`{${rows.map((row) => elementOf(kind, this.fieldOf(row, i))).join()}}`)
     }
   }
-}
-
-function valueOf(kind: Kind, text: string | null): unknown {
-  if (text === null) return null
-  if (kind === 'text' || kind === 'bytes') return text
-  if (kind === 'json') return EMPTY[text] ?? JSON.parse(text)
-  return kind === 'bool' ? text === 'true' : Number(text)
 }
 
 function elementOf(kind: Kind, value: unknown): string {
@@ -116,8 +76,6 @@ export function textArray(texts: string[]): string {
   return `{${texts.map(inArray).join()}}`
 }
 
-export const CODECS = Object.fromEntries(
-  TABLES.map((table) => [table, new PostgresCodec<AnyRow>(SCHEMA[table])]),
-) as Record<TableName, PostgresCodec<AnyRow>>
+export const CODECS = perTable((table) => new PostgresCodec<AnyRow>(table))
 
 export const EVENT_CODEC = new PostgresCodec<Event>(event)

@@ -8,7 +8,7 @@ import type { Address } from './address.ts'
 import type { TextRow } from './driver.ts'
 import { SCHEMA_VERSION } from './migrate.ts'
 import { refuseAnothers } from './pooled.ts'
-import { HEAD } from './writes.ts'
+import { HEAD } from '../writer/chain.ts'
 import { isBehind, type Numbers, Witness } from '../witness.ts'
 
 export interface FoundHead {

@@ -11,7 +11,7 @@ import { quoted } from '../sql.ts'
 import { CODECS, textArray } from './codec.ts'
 import type { Connection, TextRow, Value } from './driver.ts'
 import type { Known } from './known.ts'
-import { fromPlaces, type GroupPlace, placesIn, placeValues } from './places.ts'
+import { fromPlaces, type GroupPlace, placesIn, placeValues } from './scans.ts'
 import { mostOf, type Wanted } from './wanted.ts'
 
 /** Known to be empty, they spare every claim several looks for what is not there. */

@@ -1,6 +1,7 @@
+import type { Changes } from '../../core/schema/schema.ts'
 import type { Hit } from '../../core/memory/search.ts'
 import type { Finder, MemoryTally, Progress, TextAsk, VectorRow } from '../port.ts'
-import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
+import { COMMON_SCORE, NOTES_MAX, notesIn, rankWords, type WordHits } from '../word_ranks.ts'
 import { textArray } from './codec.ts'
 import type { PostgresRead } from './counter.ts'
 import type { Connection } from './driver.ts'
@@ -9,28 +10,17 @@ import type { PostgresStatements } from './statements.ts'
 /** Words are found by an index that can only be read as a bitmap, which sessions have off. */
 const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL enable_bitmapscan = on'
 
-const IDS_PER_STEP = 256
-
 /** Brings the index of words in step with notes that were written in this transaction. */
 export async function indexWords(
   db: Connection,
   statements: PostgresStatements,
-  memory_ids: string[],
+  changes: Changes = {},
 ): Promise<void> {
-  const ids = textArray(memory_ids)
+  const notes = notesIn(changes)
+  if (notes.length === 0) return
+  const ids = textArray(notes)
   await db.query(statements.forgetWords, [ids])
   await db.query(statements.addWords, [ids])
-}
-
-/** The same for all notes, where they came in by another way. */
-export async function indexAllWords(db: Connection, statements: PostgresStatements): Promise<void> {
-  for (let after = ''; ;) {
-    const found = await db.query(statements.allWords, [after, IDS_PER_STEP])
-    const ids = found.map(([id]) => id!)
-    await indexWords(db, statements, ids)
-    if (ids.length < IDS_PER_STEP) return
-    after = ids.at(-1)!
-  }
 }
 
 /** Finds notes, on connections for reading. */

@@ -6,6 +6,8 @@ import { markSession, refuseShared, refuseUsed } from './pooled.ts'
 
 /** How long the server lets a transaction of ours do nothing: then its lock is free again. */
 const IDLE_MS = 3_000
+/** A copy waits for its other end; one that was stopped must not hold up others for ever. */
+export const PATIENCE = `SET LOCAL idle_in_transaction_session_timeout = '60s'`
 const STATEMENT_MS = 20_000
 const PAUSE_MS_MIN = 20
 const PAUSE_MS_MAX = 400

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { event } from '../../core/schema/event.ts'
-import { type AnyTable, SCHEMA, type TableName, TABLES } from '../../core/schema/schema.ts'
-import { columnTexts, indexTexts, quoted } from '../sql.ts'
+import { SCHEMA, type TableName, TABLES } from '../../core/schema/schema.ts'
+import { makingTexts } from '../sql.ts'
 import { POSTGRES } from './codec.ts'
 
 const OFTEN = 'autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500'
@@ -29,12 +29,10 @@ const ROOM: { [T in TableName]?: string } = {
 export function tableTexts(): string[] {
   return [
     readFileSync(new URL('tables.pg.sql', import.meta.url), 'utf8'),
-    ...textsOf('event', event),
-    ...TABLES.flatMap((name) => textsOf(name, SCHEMA[name], ROOM[name])),
+    ...makingTexts(POSTGRES, 'event', event),
+    ...TABLES.flatMap((name) => {
+      const room = ROOM[name]
+      return makingTexts(POSTGRES, name, SCHEMA[name], room && `WITH (${room})`)
+    }),
   ]
-}
-
-function textsOf(name: TableName | 'event', table: AnyTable, room?: string): string[] {
-  const making = `CREATE TABLE ${quoted(name)} (${columnTexts(POSTGRES, table).join(', ')})`
-  return [room ? `${making} WITH (${room})` : making, ...indexTexts(POSTGRES, name, table)]
 }

@@ -4,7 +4,7 @@ import type { Sought } from '../port.ts'
 import { mentions, quoted } from '../sql.ts'
 import { EVENT_CODEC, POSTGRES } from './codec.ts'
 import { readMark } from './pooled.ts'
-import { HEAD } from './writes.ts'
+import { HEAD } from '../writer/chain.ts'
 
 /** Tables whose rows are counted, in the order in which they are. */
 export const COUNTED = [...TABLES, 'event']
@@ -48,7 +48,6 @@ export function statementsFor(address: Address) {
     beginReading: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${head}`,
     events: eventsFor(schema),
     checkpoint: `SELECT position, hash FROM ${schema}.checkpoint`,
-    setCheckpoint: `UPDATE ${schema}.checkpoint SET position = $1, hash = $2`,
     raiseEpoch: `UPDATE ${schema}.head SET epoch = $1, fences = 0, boot = '',
       commits = commits + 1`,
     counts: `SELECT ${COUNTED.map(
@@ -72,9 +71,6 @@ export function statementsFor(address: Address) {
     firstCheckpoint: `INSERT INTO ${schema}.checkpoint VALUES (1, 0, $1)`,
     ...leaderFor(schema),
     ...searchingFor(schema),
-    questions: QUESTIONS.map(([text, sentence]) => {
-      return { text: text.replaceAll('$schema', schema), sentence }
-    }),
   }
 }
 
@@ -106,7 +102,6 @@ function searchingFor(schema: string) {
              FROM json_array_elements_text(m.heads) AS h
              JOIN ${schema}.memory_text AS t ON t.id = m.id || chr(10) || h), '')), 'C')
       FROM ${schema}.memory AS m WHERE m.live AND m.id = ANY ($1::text[])`,
-    allWords: `SELECT id FROM ${schema}.memory WHERE live AND id > $1 ORDER BY id LIMIT $2`,
     someNotes: `SELECT count(*) FROM (SELECT 1 FROM ${schema}.memory_words
       WHERE ($2::text IS NULL OR scope = $2::text) LIMIT $1::bigint) AS s`,
     hasWord: `SELECT word.n::text, found.id, found.rank::text
@@ -131,46 +126,3 @@ function searchingFor(schema: string) {
 }
 
 export type PostgresStatements = ReturnType<typeof statementsFor>
-
-/** What the rules keep true of each other's rows. */
-const QUESTIONS = [
-  [
-    `SELECT id FROM $schema.task AS t
-     WHERE (status = 'todo' AND unmet = 0 AND lock_fence IS NULL)
-     = NOT EXISTS (SELECT 1 FROM $schema.ready WHERE ready.task_id = t.id) LIMIT 20`,
-    'tasks whose readiness is not what their rows say',
-  ],
-  [
-    `SELECT id FROM $schema.task AS t WHERE status = 'in_progress' AND NOT EXISTS (
-       SELECT 1 FROM $schema.lease WHERE name = 'task:' || t.id AND ended_at IS NULL) LIMIT 20`,
-    'tasks in progress without a lease',
-  ],
-  [
-    `SELECT id FROM $schema.run AS r WHERE ended_at IS NULL AND NOT EXISTS (
-       SELECT 1 FROM $schema.task WHERE task.id = r.task_id AND task.run_id = r.id) LIMIT 20`,
-    'open runs that no task knows of',
-  ],
-  [
-    `SELECT replace(id, chr(10), ' ') FROM $schema.memory AS m WHERE EXISTS (
-       SELECT h::bigint FROM json_array_elements_text(m.heads) AS h EXCEPT (
-         SELECT version FROM $schema.memory_version WHERE memory_id = m.id EXCEPT
-         SELECT p::bigint FROM $schema.memory_version AS v,
-         json_array_elements_text(v.parents) AS p WHERE v.memory_id = m.id))
-     OR EXISTS (SELECT version FROM $schema.memory_version WHERE memory_id = m.id EXCEPT (
-       SELECT h::bigint FROM json_array_elements_text(m.heads) AS h UNION ALL
-       SELECT p::bigint FROM $schema.memory_version AS v,
-       json_array_elements_text(v.parents) AS p WHERE v.memory_id = m.id)) LIMIT 20`,
-    'notes whose present is not what their history says',
-  ],
-  [
-    `SELECT replace(id, chr(10), ' ') FROM $schema.memory_version AS v WHERE kept
-     AND NOT EXISTS (SELECT 1 FROM $schema.memory_text AS t WHERE t.id = v.id) LIMIT 20`,
-    'versions of notes whose text is missing',
-  ],
-  [
-    `SELECT replace(id, chr(10), ' ') FROM $schema.memory AS m
-     WHERE greatest(0, json_array_length(heads) - 1) <> (SELECT count(*)
-       FROM $schema.memory_conflict AS c WHERE c.memory_id = m.id AND c.status = 'open') LIMIT 20`,
-    'notes whose siblings are in no conflict',
-  ],
-] as const

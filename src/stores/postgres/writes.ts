@@ -1,48 +1,56 @@
-import { type AnyRow, KEYS, type TableName, TABLES } from '../../core/schema/schema.ts'
-import type { Commit, Head } from '../port.ts'
+import { type AnyRow, KEYS, SCHEMA, type TableName, TABLES } from '../../core/schema/schema.ts'
+import type { Commit } from '../port.ts'
+import { HEAD } from '../writer/chain.ts'
 import { quoted } from '../sql.ts'
-import { type PostgresCodec, CODECS, EVENT_CODEC, textArray } from './codec.ts'
+import { PostgresCodec, CODECS, EVENT_CODEC, textArray } from './codec.ts'
 import type { Connection, Value } from './driver.ts'
 import { sqlState, STATE } from './errors.ts'
-import { hotCodec, isHotChange } from './hot.ts'
 import type { Known } from './known.ts'
 import { nameOf } from './loads.ts'
 
-/** The columns of the head row; `commits` is ours, and counts up by itself. */
-export const HEAD: (keyof Omit<Head, 'clock_ms'>)[] = [
-  'epoch',
-  'fences',
-  'task_number',
-  'position',
-  'hash',
-  'boot',
-  'offset_ms',
-  'last_ms',
-]
-
-interface Written extends Commit {
-  /** The number of the commit that it rests on. */
-  commits: number
+interface Hot {
+  codec: PostgresCodec<AnyRow>
+  rest: (keyof AnyRow)[]
 }
 
 /**
- * Writes a whole batch with one statement: parts that insert or update, parts that delete, the
- * events, and last the head. False when somebody else has committed since the head was read, which
- * the lock rules out as long as it is held.
+ * The columns that claims change, and what follows from any. A row of which nothing else changed is
+ * updated in these alone: its texts need not be sent again. Fixed sets, not those that happened to
+ * change, so that there are few different statements and all are prepared.
+ */
+const HOT = new Map<TableName, Hot>()
+for (const table of TABLES) {
+  const { key, columns } = SCHEMA[table]
+  const hot = Object.entries(columns).filter(([, { flags }]) => flags.isHot)
+  if (hot.length === 0) continue
+  const its = { [key]: columns[key]!, ...Object.fromEntries(hot) }
+  const codec = new PostgresCodec<AnyRow>({ ...SCHEMA[table], columns: its })
+  const rest = Object.keys(columns).filter((each) => !Object.hasOwn(its, each))
+  HOT.set(table, { codec, rest: rest as (keyof AnyRow)[] })
+}
+
+interface Written extends Partial<Commit> {
+  /** The number of the commit that it rests on. */
+  commits?: number
+}
+
+/**
+ * Writes a change with one statement: parts that insert or update, parts that delete, the events,
+ * and last the head, if that is written with it. False when somebody else has committed since the
+ * head was read, which the lock rules out as long as it is held.
  */
 export async function write(
   db: Connection,
   schema: string,
-  { changes, events, forgets, head, commits }: Written,
+  { changes = {}, events = [], forgets, begins, head, commits = 0 }: Written,
   known: Known,
 ): Promise<boolean> {
   const parts: string[] = []
-  // The number of this commit comes first: so `$1` is known to all parts.
-  const values: Value[] = [commits + 1]
+  const values: Value[] = []
   for (const table of TABLES) {
     const { rows, hot, gone } = sides(table, changes[table], known)
-    const codec = hotCodec(table)
-    if (codec && hot.length > 0) {
+    if (hot.length > 0) {
+      const { codec } = HOT.get(table)!
       parts.push(updateText(schema, table, codec, values.length + 1))
       codec.bind(hot, values as string[])
     }
@@ -59,17 +67,23 @@ export async function write(
     parts.push(insertText(schema, 'event', EVENT_CODEC, values.length + 1))
     EVENT_CODEC.bind(events, values as string[])
   }
-  if (forgets) {
-    values.push(forgets.position, forgets.hash)
-    parts.push(...forgetText(schema, values.length - 1))
+  const moved = forgets ?? begins
+  if (moved) {
+    values.push(moved.position, moved.hash)
+    parts.push(...(forgets ? forgetText : beginText)(schema, values.length - 1))
   }
-  const set = HEAD.map((name, i) => `${quoted(name)} = $${values.length + 1 + i}`)
-  for (const name of HEAD) values.push(head[name])
-  parts.push(`UPDATE ${schema}.head SET ${set.join(', ')}, commits = $1::bigint
-    WHERE commits = $1::bigint - 1 RETURNING 1`)
+  if (head) {
+    const [last, ...names] = ['commits', ...HEAD].map((_, i) => `$${values.length + 1 + i}`)
+    const set = names.map((at, i) => `${quoted(HEAD[i]!)} = ${at}`)
+    values.push(commits, ...HEAD.map((name) => head[name]))
+    parts.push(`UPDATE ${schema}.head SET ${set.join(', ')}, commits = ${last}::bigint + 1
+      WHERE commits = ${last}::bigint RETURNING 1`)
+  }
+  if (parts.length === 0) return true
   const withs = parts.map((part, i) => `w${i} AS (${part})`)
   // Fails where no head was written, so that a COMMIT sent along behind it cannot take effect.
-  const text = `WITH ${withs.join(',\n')}\nSELECT 1 / count(*) FROM w${parts.length - 1}`
+  const answer = head ? `SELECT 1 / count(*) FROM w${parts.length - 1}` : 'SELECT 1'
+  const text = `WITH ${withs.join(',\n')}\n${answer}`
   try {
     await db.query(text, values, nameOf(text))
     return true
@@ -78,6 +92,10 @@ export async function write(
     throw error
   }
 }
+
+const beginText = (schema: string, first: number) => [
+  `UPDATE ${schema}.checkpoint SET position = $${first}::bigint, hash = $${first + 1}::text`,
+]
 
 /** Only as far as the chain is the one that is meant: another may have taken its place. */
 function forgetText(schema: string, first: number): string[] {
@@ -95,10 +113,12 @@ function sides(table: TableName, changed: Map<string, AnyRow | null> = new Map()
   const rows: AnyRow[] = []
   const hot: AnyRow[] = []
   const gone: string[] = []
+  const rest = HOT.get(table)?.rest
   for (const [key, row] of changed) {
     const before = known.committed(table, key)
     if (!row) gone.push(key)
-    else if (before && isHotChange(table, before, row)) hot.push(row)
+    // Rows never change in place: what is kept is shared.
+    else if (before && rest?.every((name) => before[name] === row[name])) hot.push(row)
     else rows.push(row)
   }
   return { rows, hot, gone }

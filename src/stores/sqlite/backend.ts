@@ -7,7 +7,6 @@ import {
   TABLES,
   type Tables,
 } from '../../core/schema/schema.ts'
-import { AHEAD, type Likely, nameFrom } from '../../core/ahead.ts'
 import { planted } from '../../core/planted.ts'
 import type { Need } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
@@ -16,10 +15,12 @@ import { isRefusal } from '../../core/refusal.ts'
 import { EMPTY_HEAD } from '../writer/chain.ts'
 import { MemoryTables } from '../memory.ts'
 import {
-  type Backend,
   type Base,
+  type Change,
   type Commit,
   CommitUnknown,
+  type Contents,
+  type CopyBackend,
   type Head,
   type Sought,
 } from '../port.ts'
@@ -31,12 +32,8 @@ import { SqliteCounter } from './counter.ts'
 import { refusalFor } from './errors.ts'
 import { isCurrent } from './migrate.ts'
 import { indexWords, SqliteFinder } from './search.ts'
-import { readHead, Snapshot } from './snapshot.ts'
 import type { RowChange, Statements } from './statements.ts'
 import { isSummed, type RowSums } from './sums.ts'
-
-const INSERT_HEAD = `UPDATE head SET epoch = ?, fences = ?, task_number = ?, position = ?, hash = ?,
-  boot = ?, offset_ms = ?, last_ms = ?, sums = ? WHERE id = 1`
 
 type Rows = Map<string, AnyRow | null>
 
@@ -45,7 +42,7 @@ type Rows = Map<string, AnyRow | null>
  * opened when first needed. Several processes may write: whoever has `BEGIN IMMEDIATE` decides on
  * what is committed then, because everything remembered is dropped when `data_version` has moved.
  */
-export class SqliteBackend implements Backend {
+export class SqliteBackend implements CopyBackend {
   readonly isDatabase = true
   readonly finder = new SqliteFinder((look) => this.looked(look))
   readonly counter = new SqliteCounter((look) => this.looked(look))
@@ -55,8 +52,6 @@ export class SqliteBackend implements Backend {
   private readonly cache = new Cache()
   private readonly mark: DamageMark
   private sums: RowSums | undefined
-  /** The first rows of groups that were read ahead, as they were committed before this batch. */
-  private readonly heads = new Map<IndexName, Map<string, AnyRow[]>>()
 
   constructor(private readonly options: SqliteOptions) {
     this.connections = new Connections(options)
@@ -138,7 +133,6 @@ export class SqliteBackend implements Backend {
   private beginWith(writer: SqliteConnection): Head | false {
     const { statements } = writer
     const { data_version } = statements.sql('PRAGMA data_version').get() as Record<string, unknown>
-    this.heads.clear()
     if (data_version !== this.version) this.forget()
     this.cache.trim()
     if (!this.head && !isCurrent(statements, this.options.path)) return false
@@ -191,7 +185,7 @@ export class SqliteBackend implements Backend {
       if (this.isEmpty(table)) return undefined
       const row = this.statements.get(table, key)
       this.cache.of(table).set(key, row ?? null)
-      return row as Tables[T] | undefined
+      return row
     })
   }
 
@@ -206,97 +200,66 @@ export class SqliteBackend implements Backend {
     limit: number,
   ): AnyRow[] {
     if (this.isEmpty(INDEXES[index].table) || this.cache.isBarren(index, group)) return []
-    const { looked = 0, next } = AHEAD[index] ?? {}
-    const heads = after ? undefined : this.heads.get(index)?.get(group)
-    if (heads && (limit <= looked || heads.length < looked)) return heads.slice(0, limit)
     const rows = this.statements.scan(index, group, after, limit)
     if (rows.length === 0 && !after) this.cache.learnBarren(index, group)
-    if (next) this.readAhead(next, rows)
     return rows
   }
 
-  isDue(index: IndexName, group: string, until: number): boolean {
-    const look = () => this.statements.first(index, group)
-    return this.guarded(() => this.cache.isDue(index, group, until, look))
-  }
-
-  /** Loads together what asks are likely to read, one by one, after these rows. */
-  private readAhead(next: readonly Likely[], rows: AnyRow[]): void {
-    for (const likely of next) {
-      const names = rows.flatMap((row) => nameFrom(row, likely) ?? [])
-      if ('index' in likely) this.loadHeads(likely.index, names)
-      else {
-        this.load(likely.table, names)
-        const known = this.cache.of(likely.table)
-        if (likely.next)
-          this.readAhead(
-            likely.next,
-            names.flatMap((name) => known.get(name) ?? []),
-          )
-      }
+  contents(): Contents {
+    const { statements } = this
+    return {
+      rows: (...which) => this.guarded(() => statements.rows(...which)),
+      events: (...which) => this.guarded(() => statements.events(...which)),
+      start: () => this.guarded(() => statements.start()),
     }
   }
 
-  /** Only where it is known how many are looked at: of other groups most are known to be empty. */
-  private loadHeads(index: IndexName, groups: string[]): void {
-    const looked = AHEAD[index]?.looked
-    if (looked === undefined) return
-    const heads = this.heads.get(index) ?? new Map<string, AnyRow[]>()
-    this.heads.set(index, heads)
-    const unknown = groups.filter((group) => !heads.has(group))
-    for (const group of unknown) heads.set(group, [])
-    const groupOf = INDEXES[index].group as (row: AnyRow) => string
-    for (const row of this.statements.firsts(index, unknown, looked)) {
-      heads.get(groupOf(row))!.push(row)
-    }
+  apply(change: Partial<Change>): void {
+    this.step(() => this.writeAll(change))
+    // What is remembered was committed. So the next batch begins without what is read from here on.
+    this.cache.forget()
+    this.version = undefined
   }
 
-  commit({ changes, events, forgets, head }: Commit): 'done' {
+  commit(commit: Commit): 'done' {
     const writer = this.connections.writer!
-    const { db, statements } = writer
-    try {
-      const sums = this.sums!
-      for (const table of TABLES) {
-        this.write(statements, table, changes[table], sums)
-      }
-      if (changes.memory) indexWords(statements, [...changes.memory.keys()])
-      statements.append(events)
-      if (forgets) statements.forgetEvents(forgets)
-      const { epoch, fences, task_number, position, hash, boot, offset_ms, last_ms } = head
-      statements
-        .sql(INSERT_HEAD)
-        .run(
-          epoch,
-          fences,
-          task_number,
-          position,
-          hash,
-          boot,
-          offset_ms,
-          last_ms,
-          sums.textFor(head),
-        )
+    const { changes, head } = commit
+    this.step(() => {
+      this.writeAll(commit)
+      writer.statements.setHead(head, this.sums!.textFor(head))
       // A full disk makes SQLite drop the transaction; what follows would then commit by itself.
-      if (!db.isTransaction) throw new Error('SQLite dropped the transaction')
+      if (!writer.db.isTransaction) throw new Error('SQLite dropped the transaction')
       this.connections.witness?.begin(head)
-    } catch (error) {
-      this.rollback()
-      // If what was remembered is at fault, the next try begins without it.
-      this.forget()
-      throw this.refusal(error)
-    }
+    })
     this.finish(writer, head)
     this.cache.keep(changes)
     this.head = head
     return 'done'
   }
 
-  private write(
-    statements: Statements,
-    table: TableName,
-    changes: Rows = new Map(),
-    sums: RowSums,
-  ): void {
+  /** A step of a transaction that was not asked to commit: nothing of it stays if it fails. */
+  private step(take: () => void): void {
+    try {
+      take()
+    } catch (error) {
+      this.rollback()
+      // If what was remembered is at fault, the next try begins without it.
+      this.forget()
+      throw this.refusal(error)
+    }
+  }
+
+  private writeAll({ changes = {}, events = [], forgets, begins }: Partial<Change>): void {
+    const { statements } = this
+    for (const table of TABLES) this.write(statements, table, changes[table])
+    indexWords(statements, changes)
+    if (begins) statements.beginBehind(begins)
+    statements.append(events)
+    if (forgets) statements.forgetEvents(forgets)
+  }
+
+  private write(statements: Statements, table: TableName, changes: Rows = new Map()): void {
+    const sums = this.sums!
     // A rule may write a row that it did not read; what that was before has to be known.
     if (changes.size > 0 && isSummed(table)) this.load(table, [...changes.keys()])
     const known = this.cache.of(table)
@@ -359,7 +322,7 @@ export class SqliteBackend implements Backend {
         db.exec('BEGIN')
         try {
           isCurrent(statements, path)
-          return look(new Snapshot(statements), readHead(statements))
+          return look(statements, statements.head())
         } finally {
           db.exec('ROLLBACK')
           if (!opened) db.close()

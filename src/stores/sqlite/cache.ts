@@ -15,7 +15,6 @@ const GROUPS_MAX = 20_000
 interface Index {
   table: TableName
   group: (row: AnyRow) => string | null
-  order: (row: AnyRow) => number | string
 }
 
 /**
@@ -30,8 +29,6 @@ export class Cache {
   private readonly empty = new Map<TableName, boolean>()
   /** Groups known to have no rows: most agents have no tasks of their own, most locks no line. */
   private readonly barren = new Map<IndexName, Set<string>>()
-  /** A time that no row of a group comes before, for the indexes by time that were asked for. */
-  private readonly firsts = new Map<IndexName, Map<string, number>>()
 
   /** The rows of a table that were seen; null where there is known to be none. */
   of(table: TableName): Map<string, AnyRow | null> {
@@ -51,18 +48,6 @@ export class Cache {
   learnBarren(index: IndexName, group: string): void {
     const groups = this.barren.get(index) ?? new Set()
     this.barren.set(index, groups.add(group))
-  }
-
-  /**
-   * Whether a row of the group has a time of `until` or before. `look` finds the first time there
-   * is. A row that goes, or is put off, leaves that too early: then there is one look in vain.
-   */
-  isDue(index: IndexName, group: string, until: number, look: () => number): boolean {
-    const firsts = this.firsts.get(index) ?? new Map<string, number>()
-    if ((firsts.get(group) ?? Number.NEGATIVE_INFINITY) > until) return false
-    const first = look()
-    this.firsts.set(index, firsts.set(group, first))
-    return first <= until
   }
 
   /** Before a batch: what the last one looked at has to be in memory no longer. */
@@ -90,24 +75,11 @@ export class Cache {
         if (typeof settled === 'string') groups.delete(settled)
       }
     }
-    this.bringForward(changes)
-  }
-
-  private bringForward(changes: Changes): void {
-    for (const [index, firsts] of this.firsts) {
-      const { table, group, order } = INDEXES[index] as Index
-      for (const row of changes[table]?.values() ?? []) {
-        const its = row && group(row)
-        const first = typeof its === 'string' ? firsts.get(its) : undefined
-        if (first !== undefined) firsts.set(its!, Math.min(first, Number(order(row!))))
-      }
-    }
   }
 
   forget(): void {
     for (const table of TABLES) this.rows[table].clear()
     this.empty.clear()
     this.barren.clear()
-    this.firsts.clear()
   }
 }

@@ -1,24 +1,17 @@
-import type { Ready, Task } from '../../core/schema/task.ts'
 import { existsSync } from 'node:fs'
-import { inFront, readyRowsOf } from '../../core/tasks/ready.ts'
-import { chainFault, EMPTY_HEAD } from '../writer/chain.ts'
+import { Chain, EMPTY_HEAD } from '../writer/chain.ts'
 import { DamageMark } from '../damage.ts'
-import { sha256 } from '../../machine/digest.ts'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
-import { FENCES_PER_EPOCH } from '../writer/layer.ts'
-import type { CheckReport, Head } from '../port.ts'
+import { Invariants, NAMED_MAX } from '../invariants.ts'
+import type { CheckReport } from '../port.ts'
 import { Witness } from '../witness.ts'
 import { type Database, openDatabase, RESULT, resultCode } from './driver.ts'
 import { refusalFor } from './errors.ts'
 import { applyScripts, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
 import { makeTables, shapeOf } from './shape.ts'
-import { readHead } from './snapshot.ts'
 import { Statements } from './statements.ts'
 import { strangeTables } from './sums.ts'
 
-const EVENTS_PER_STEP = 1_000
-/** Rows that are named; one that is wrong is seldom alone. */
-const NAMED_MAX = 20
 export const CHECK_PATIENCE_MS = 5_000
 
 /** Checks the store itself: what is found stops all writers, and nothing found lets them go on. */
@@ -122,29 +115,29 @@ function inspect(db: Database, path: string, report: CheckReport): void {
   }
   problems.push(...strangeSchema(db, found))
   const statements = new Statements(db)
-  const head = readHead(statements)
-  const start = db.prepare('SELECT position, hash FROM checkpoint').get() as unknown as Head
+  const head = statements.head()
+  const start = statements.start()
   report.head = head
   report.events = head.position - start.position
-  const fault = chainFault(eventsBehind(statements, start.position), start, head)
-  if (fault) problems.push(fault)
-  if (found !== SCHEMA_VERSION) return
-  for (const [question, sentence] of QUESTIONS) {
-    const rows = db.prepare(`${question} LIMIT ${NAMED_MAX}`).all() as { id: string }[]
-    if (rows.length > 0) problems.push(`${sentence}: ${rows.map(({ id }) => id).join(', ')}`)
+  const invariants = new Invariants(head)
+  const chain = new Chain(start)
+  for (const event of statements.allEvents()) {
+    chain.see(event)
+    if (chain.fault !== undefined) break
+    invariants.seeEvent(event)
   }
-  problems.push(...lostReadiness(statements), ...otherTexts(statements))
-  problems.push(...strangeFences(statements, head), ...strangeTables(statements))
+  const fault = chain.faultAt(head)
+  if (fault !== undefined) problems.push(fault)
+  if (found !== SCHEMA_VERSION) return
+  problems.push(...strangeTables(statements, (table, row) => invariants.see(table, row)))
+  problems.push(...invariants.found())
+  const lost = db.prepare(`${UNFOUND} LIMIT ${NAMED_MAX}`).all() as { id: string }[]
+  if (lost.length === 0) return
+  problems.push(`notes that cannot be found by their words: ${lost.map(({ id }) => id).join(', ')}`)
 }
 
-function* eventsBehind(statements: Statements, position: number) {
-  for (;;) {
-    const events = statements.events(position, EVENTS_PER_STEP)
-    yield* events
-    if (events.length < EVENTS_PER_STEP) return
-    position = events.at(-1)!.position
-  }
-}
+const UNFOUND = `SELECT replace(id, char(10), ' ') AS id FROM memory WHERE live = 1
+  AND id NOT IN (SELECT id FROM memory_row)`
 
 /** Tables and indexes that are not as they should be; others of somebody's own are let be. */
 function* strangeSchema(db: Database, version: number): Generator<string> {
@@ -164,96 +157,3 @@ function* strangeSchema(db: Database, version: number): Generator<string> {
     model.close()
   }
 }
-
-/** Ready rows follow from tasks; the first of each list of a user stands in the scope, too. */
-function* lostReadiness(statements: Statements): Generator<string> {
-  const there = new Map<string, Ready>()
-  for (const { row } of statements.all('ready')) there.set((row as Ready).key, row as Ready)
-  const wrong = new Set<string>()
-  const heads = new Map<string, Ready>()
-  const follows = (ready: Ready) => {
-    const isThere = isSame(ready, there.get(ready.key))
-    there.delete(ready.key)
-    return isThere
-  }
-  for (const { row } of statements.all('task')) {
-    for (const ready of readyRowsOf(row as Task)) {
-      const front = inFront(ready)
-      // What an older program wrote stands in front alone, whether it is the first or not.
-      const isOld = front !== undefined && !there.has(ready.key)
-      if (!(isOld ? follows(front) : follows(ready))) wrong.add(ready.task_id)
-      const head = heads.get(ready.scope)
-      if (front && !isOld && !(head && head.key < front.key)) heads.set(ready.scope, front)
-    }
-  }
-  for (const head of heads.values()) if (!follows(head)) wrong.add(head.task_id)
-  for (const { task_id } of there.values()) wrong.add(task_id)
-  if (wrong.size === 0) return
-  const named = [...wrong].slice(0, NAMED_MAX).join(', ')
-  yield `tasks whose readiness is not what their rows say: ${named}`
-}
-
-function isSame(one: Ready, other: Ready | undefined): boolean {
-  const { scope, rank, task_id, high } = one
-  const isHere = other?.scope === scope && other.rank === rank
-  return isHere && other.task_id === task_id && other.high === high
-}
-
-/** Every version of a note knows the hash of its text. */
-function* otherTexts(statements: Statements): Generator<string> {
-  const text = `SELECT replace(v.id, char(10), ' ') AS id, v.hash, t.content
-    FROM memory_version AS v JOIN memory_text AS t USING (id) WHERE v.kept = 1`
-  const wrong: string[] = []
-  for (const row of statements.sql(text).iterate()) {
-    const { id, hash, content } = row as { id: string; hash: string; content: string }
-    if (sha256(content) !== hash && wrong.length < NAMED_MAX) wrong.push(id)
-  }
-  if (wrong.length > 0) yield `notes whose text is not what was written: ${wrong.join(', ')}`
-}
-
-function* strangeFences(statements: Statements, { epoch, fences }: Head): Generator<string> {
-  const row = statements.sql('SELECT max(fence) AS fence FROM lease').get()
-  const highest = epoch * FENCES_PER_EPOCH + fences
-  const found = Number(row?.['fence'] ?? 0)
-  if (found > highest) yield `a lease has fence ${found}, but only ${highest} was given`
-}
-
-/** What the rules keep true of each other's rows. An inner query without an index is read once. */
-const QUESTIONS = [
-  [
-    `SELECT id FROM task WHERE status = 'in_progress' AND NOT EXISTS (
-       SELECT 1 FROM lease WHERE name = 'task:' || task.id AND ended_at IS NULL)`,
-    'tasks in progress without a lease',
-  ],
-  [
-    `SELECT id FROM run WHERE ended_at IS NULL
-     AND id NOT IN (SELECT run_id FROM task WHERE run_id IS NOT NULL)`,
-    'open runs that no task knows of',
-  ],
-  [
-    `SELECT replace(id, char(10), ' ') AS id FROM memory AS m WHERE EXISTS (
-       SELECT value FROM json_each(m.heads) EXCEPT SELECT version FROM (
-         SELECT version FROM memory_version WHERE memory_id = m.id EXCEPT SELECT p.value
-         FROM memory_version AS v, json_each(v.parents) AS p WHERE v.memory_id = m.id))
-     OR EXISTS (SELECT version FROM memory_version WHERE memory_id = m.id EXCEPT
-       SELECT value FROM (SELECT value FROM json_each(m.heads) UNION ALL SELECT p.value
-         FROM memory_version AS v, json_each(v.parents) AS p WHERE v.memory_id = m.id))`,
-    'notes whose present is not what their history says',
-  ],
-  [
-    `SELECT replace(id, char(10), ' ') AS id FROM memory_version AS v WHERE kept = 1
-     AND NOT EXISTS (SELECT 1 FROM memory_text AS t WHERE t.id = v.id)`,
-    'versions of notes whose text is missing',
-  ],
-  [
-    `SELECT replace(id, char(10), ' ') AS id FROM memory AS m
-     WHERE max(0, json_array_length(heads) - 1) <> (SELECT count(*) FROM memory_conflict AS c
-       WHERE c.memory_id = m.id AND c.status = 'open')`,
-    'notes whose siblings are in no conflict',
-  ],
-  [
-    `SELECT replace(id, char(10), ' ') AS id FROM memory WHERE live = 1
-     AND id NOT IN (SELECT id FROM memory_row)`,
-    'notes that cannot be found by their words',
-  ],
-] as const

@@ -7,7 +7,6 @@ import { patiently } from './busy.ts'
 import { type Database, openDatabase, openUnchanging, RESULT, resultCode } from './driver.ts'
 import { migrate, refuseNewer, SCHEMA_VERSION } from './migrate.ts'
 import { fileAt, Opened } from './opened.ts'
-import { readHead } from './snapshot.ts'
 import { Statements } from './statements.ts'
 import { type RowSums, sumsWith } from './sums.ts'
 
@@ -91,7 +90,7 @@ export class Connections {
 
   /** The head to decide on, under the write lock. */
   headForWriting({ statements }: SqliteConnection): { head: Head; sums: RowSums } {
-    const found = readHead(statements)
+    const found = statements.head()
     const sums = sumsWith(statements, found)
     const head = this.witness?.checked(found) ?? found
     this.recognize(found, statements)
@@ -144,7 +143,7 @@ export class Connections {
 
   private trusted(reader: SqliteConnection, kept: Kept | undefined): SqliteConnection {
     try {
-      const head = readHead(reader.statements)
+      const head = reader.statements.head()
       this.witness?.check(head, kept)
       this.recognize(head, reader.statements)
       return reader

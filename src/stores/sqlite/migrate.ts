@@ -35,10 +35,6 @@ const numberOf = (script: string) => Number.parseInt(script, 10)
 
 export const SCHEMA_VERSION = Math.max(...SCRIPTS.map(numberOf))
 
-export function schemaVersion(db: Database): number {
-  return Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
-}
-
 /** Brings a database up to this program's schema, under the write lock; a current one is left. */
 export async function migrate(
   db: Database,
@@ -95,7 +91,7 @@ function begin(db: Database, path: string): void {
 
 /** The schema of a database; one from a newer program is refused rather than misread. */
 export function refuseNewer(db: Database, path: string): number {
-  const found = schemaVersion(db)
+  const found = Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
   if (found === 0 && db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'head'`).get()) {
     throw new Unreadable('it has tables, but no version')
   }

@@ -1,6 +1,7 @@
+import type { Changes } from '../../core/schema/schema.ts'
 import type { Hit } from '../../core/memory/search.ts'
 import type { Finder, MemoryTally, Progress, TextAsk, VectorRow } from '../port.ts'
-import { COMMON_SCORE, NOTES_MAX, rankWords, type WordHits } from '../word_ranks.ts'
+import { COMMON_SCORE, NOTES_MAX, notesIn, rankWords, type WordHits } from '../word_ranks.ts'
 import type { Look, Statements } from './statements.ts'
 
 const HAS_WORD = `SELECT rowid AS number FROM memory_words WHERE memory_words MATCH ?
@@ -26,7 +27,6 @@ const ADD_WORDS = `INSERT INTO memory_words (rowid, scope, key, tags, content)
     (SELECT group_concat(substr(content, 1, 65536), char(10)) FROM json_each(heads) AS h
        JOIN memory_text AS t ON t.id = memory.id || char(10) || h.value)
   FROM memory_row JOIN memory USING (id) WHERE id IN (SELECT value FROM json_each(?))`
-const LIVE = `SELECT id FROM memory WHERE live = 1 AND id > ? ORDER BY id LIMIT ?`
 
 const VECTORS = `SELECT v.id, m.scope, x.bytes FROM
   (SELECT id, scope, heads FROM memory WHERE live = 1 AND id > ?2 ORDER BY id LIMIT ?3) AS m
@@ -47,23 +47,12 @@ const NONE: MemoryTally = { notes: 0, behind: 0, waiting: 0, dead: 0 }
 const IDS_PER_STEP = 256
 
 /** Brings the index of words in step with notes that were written in this transaction. */
-export function indexWords(statements: Statements, memory_ids: string[]): void {
-  const ids = JSON.stringify(memory_ids)
+export function indexWords(statements: Statements, changes: Changes): void {
+  const notes = notesIn(changes)
+  if (notes.length === 0) return
+  const ids = JSON.stringify(notes)
   // What is written gets a new number, above all others: the newest are looked at first.
   for (const text of [FORGET_WORDS, FORGET_ROWS, ADD_ROWS, ADD_WORDS]) statements.sql(text).run(ids)
-}
-
-/** The same for all notes, where they came in by another way. */
-export function indexAllWords(statements: Statements): void {
-  for (let after = ''; ;) {
-    const found = statements.sql(LIVE).all(after, IDS_PER_STEP) as unknown as { id: string }[]
-    indexWords(
-      statements,
-      found.map(({ id }) => id),
-    )
-    if (found.length < IDS_PER_STEP) return
-    after = found.at(-1)!.id
-  }
 }
 
 /** A word is quoted, so nothing in it is syntax; `"` is no letter, but better twice than wrong. */

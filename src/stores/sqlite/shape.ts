@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { event } from '../../core/schema/event.ts'
 import { type AnyTable, SCHEMA, TABLES } from '../../core/schema/schema.ts'
-import { columnTexts, indexTexts, quoted } from '../sql.ts'
+import { makingTexts } from '../sql.ts'
 import type { Database } from './driver.ts'
 import { SQLITE } from './statements.ts'
 
@@ -17,8 +17,7 @@ export function makeTables(db: Database, version: number): void {
 }
 
 function make(db: Database, name: string, table: AnyTable, how: string): void {
-  db.exec(`CREATE TABLE ${quoted(name)} (${columnTexts(SQLITE, table).join(', ')}) ${how}`)
-  for (const text of indexTexts(SQLITE, name, table)) db.exec(text)
+  for (const text of makingTexts(SQLITE, name, table, how)) db.exec(text)
 }
 
 const PARTS = `SELECT type, name, sql FROM sqlite_schema

@@ -1,10 +1,18 @@
 import { type Cursor, INDEXES } from '../../core/schema/indexes.ts'
-import { type AnyRow, type IndexName, KEYS, type TableName } from '../../core/schema/schema.ts'
+import {
+  type AnyRow,
+  type IndexName,
+  KEYS,
+  type TableName,
+  type Tables,
+} from '../../core/schema/schema.ts'
 import type { EventPlace } from '../../core/view.ts'
 import type { Event } from '../../core/event.ts'
-import type { Sought } from '../port.ts'
+import { Refusal } from '../../core/refusal.ts'
+import type { Base, Contents, Head, Sought } from '../port.ts'
+import { HEAD } from '../writer/chain.ts'
 import { byText, type Dialect, mentions, orderText, quoted, whereText } from '../sql.ts'
-import { type Codec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
+import { type SqliteCodec, CODECS, EVENT_CODEC, Unreadable } from './codec.ts'
 import type { Database, Statement, SqliteValue } from './driver.ts'
 
 /** How SQLite says what the schema says. */
@@ -46,8 +54,11 @@ function inChunks<Row>(rows: Row[], each: (size: number, chunk: Row[]) => void):
   }
 }
 
-/** Prepared statements of one connection, made when first used. */
-export class Statements {
+/**
+ * Prepared statements of one connection, made when first used; and the rows as it sees them, which
+ * is a snapshot as long as it reads in a transaction.
+ */
+export class Statements implements Base, Contents {
   private readonly prepared = new Map<string, Statement>()
 
   constructor(private readonly db: Database) {}
@@ -70,11 +81,11 @@ export class Statements {
     return statement
   }
 
-  get(table: TableName, key: string): AnyRow | undefined {
+  get<T extends TableName>(table: T, key: string): Tables[T] | undefined {
     const codec = CODECS[table]
     const rest = () => `FROM ${quoted(table)} WHERE ${quoted(KEYS[table])} = ?`
     const values = this.select(`get ${table}`, codec.names, rest).get(key)
-    return values && codec.decode(values)
+    return values && (codec.decode(values) as Tables[T])
   }
 
   getMany(table: TableName, keys: string[]): AnyRow[] {
@@ -82,7 +93,7 @@ export class Statements {
     const rest = () =>
       `FROM ${quoted(table)} WHERE ${quoted(KEYS[table])} IN (SELECT value FROM json_each(?))`
     const rows = this.select(`get many ${table}`, codec.names, rest).all(JSON.stringify(keys))
-    return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
+    return (rows as unknown as SqliteValue[][]).map((values) => codec.decode(values))
   }
 
   scan(index: IndexName, group: string, after: Cursor | undefined, limit: number): AnyRow[] {
@@ -99,38 +110,19 @@ export class Statements {
     const rows = after
       ? statement.all(group, after.order, after.key, limit)
       : statement.all(group, limit)
-    return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
+    return (rows as unknown as SqliteValue[][]).map((values) => codec.decode(values))
   }
 
-  /** The first time in a group of an index by time; infinite where it has no rows. */
-  first(index: IndexName, group: string): number {
-    const { table, is } = INDEXES[index]
-    const statement = this.once(
-      `first ${index}`,
-      () => `SELECT ${orderText(is)} AS first FROM ${quoted(table)}
-        WHERE ${whereText(SQLITE, index, '?1')} ORDER BY first LIMIT 1`,
-    )
-    const row = statement.get(group)
-    return row ? Number(row['first']) : Number.POSITIVE_INFINITY
-  }
-
-  /** The first `limit` rows of many groups; one by one they take five times as long. */
-  firsts(index: IndexName, groups: string[], limit: number): AnyRow[] {
-    const { table } = INDEXES[index]
+  rows(table: TableName, after: string | undefined, limit: number): AnyRow[] {
     const codec = CODECS[table]
-    const rest = () => {
-      const [name, key] = [quoted(table), quoted(KEYS[table])]
-      const [where, by] = [whereText(SQLITE, index, 'each.value'), byText(index)]
-      return `FROM ${name} WHERE ${key} IN (SELECT first.${key} FROM json_each(?1) AS each
-        CROSS JOIN ${name} AS first WHERE first.${key} IN (SELECT ${key} FROM ${name}
-        WHERE ${where} ORDER BY ${by} LIMIT ?2))
-        ORDER BY ${by}`
-    }
-    const rows = this.select(`firsts ${index}`, codec.names, rest).all(
-      JSON.stringify(groups),
-      limit,
-    )
-    return (rows as unknown as unknown[][]).map((values) => codec.decode(values))
+    const statement = this.select(`rows ${table} ${after === undefined}`, codec.names, () => {
+      const key = quoted(KEYS[table])
+      // A key may be empty: then the first row is not behind any.
+      const behind = after === undefined ? '>=' : '>'
+      return `FROM ${quoted(table)} WHERE ${key} ${behind} ? ORDER BY ${key} LIMIT ?`
+    })
+    const rows = statement.all(after ?? '', limit)
+    return (rows as unknown as SqliteValue[][]).map((values) => codec.decode(values))
   }
 
   /** Every row of a table, one after the other, and whether what follows from it does. */
@@ -141,6 +133,12 @@ export class Statements {
       const row = codec.decode(values as never)
       yield { row, isFollowed: codec.isFollowed(row, values as never) }
     }
+  }
+
+  *allEvents(): Generator<Event> {
+    const rest = () => 'FROM event ORDER BY position'
+    const statement = this.select('all events', EVENT_CODEC.names, rest)
+    for (const values of statement.iterate()) yield EVENT_CODEC.decode(values as never)
   }
 
   isEmpty(table: TableName): boolean {
@@ -160,7 +158,12 @@ export class Statements {
     this.insert('event', events, EVENT_CODEC, () => '')
   }
 
-  private insert<Row>(table: string, rows: Row[], codec: Codec<Row>, tail: () => string): void {
+  private insert<Row>(
+    table: string,
+    rows: Row[],
+    codec: SqliteCodec<Row>,
+    tail: () => string,
+  ): void {
     inChunks(rows, (size, chunk) => {
       const statement = this.once(`insert ${size} ${table}`, () => {
         const into = `${quoted(table)} (${codec.stored.map(quoted).join(', ')})`
@@ -206,8 +209,8 @@ export class Statements {
       })
       const bound: SqliteValue[] = []
       for (const row of chunk) {
-        for (const i of columns) bound.push(codec.valueOf(row, i))
-        bound.push(codec.valueOf(row, key))
+        for (const i of columns) bound.push(codec.boundOf(row, i))
+        bound.push(codec.boundOf(row, key))
       }
       const written = statement.run(...bound).changes
       if (written !== size) throw new Unreadable(`rows of ${table} are not there any more`)
@@ -244,6 +247,25 @@ export class Statements {
     if (moved > 0) this.sql('DELETE FROM event WHERE position <= ?').run(position)
   }
 
+  head(): Head {
+    const head = this.sql(`SELECT ${HEAD.join(', ')} FROM head`).get() as Head | undefined
+    if (!head) throw new Refusal('damaged', 'The store has lost its head row')
+    return { ...head }
+  }
+
+  setHead(head: Head, sums: string): void {
+    const sql = () => `UPDATE head SET ${HEAD.map((name) => `${name} = ?`).join(', ')}, sums = ?`
+    this.once('set head', sql).run(...HEAD.map((name) => head[name]), sums)
+  }
+
+  start(): EventPlace {
+    return { ...(this.sql('SELECT position, hash FROM checkpoint').get() as unknown as EventPlace) }
+  }
+
+  beginBehind({ position, hash }: EventPlace): void {
+    this.sql('UPDATE checkpoint SET position = ?, hash = ?').run(position, hash)
+  }
+
   /** The newest row of a group that is not among the newest `keep`. */
   cutoff(index: IndexName, group: string, keep: number): Cursor | undefined {
     const { table, is } = INDEXES[index]
@@ -268,6 +290,6 @@ export class Statements {
       return `FROM event WHERE position > ?1 ${rest} ORDER BY position LIMIT ?2`
     })
     const rows = statement.all(after, limit, ...sought.flat())
-    return (rows as unknown as unknown[][]).map((values) => EVENT_CODEC.decode(values))
+    return (rows as unknown as SqliteValue[][]).map((values) => EVENT_CODEC.decode(values))
   }
 }

@@ -1,6 +1,7 @@
 import { planted } from '../../core/planted.ts'
 import { keepable } from '../../core/text.ts'
 import type { Event, EventDraft } from '../../core/event.ts'
+import type { EventPlace } from '../../core/view.ts'
 import { sha256 } from '../../machine/digest.ts'
 import type { Head } from '../port.ts'
 
@@ -49,31 +50,47 @@ export function seal(
   return { events, head: { ...head, position, hash } }
 }
 
-/**
- * Follows the chain from `previous`. Returns what is wrong with it, or undefined.
- * A gap, a changed event and a missing end are all seen.
- */
+/** Follows the chain of events. A gap, a changed event and a missing end are all seen. */
+export class Chain {
+  /** Of the first event that is not as it was; undefined as long as there is none. */
+  fault: string | undefined
+
+  constructor(public at: EventPlace) {}
+
+  see(event: Event): void {
+    if (this.fault !== undefined) return
+    const { position, hash } = event
+    const last = this.at.position
+    if (planted('S11')) this.at = { position, hash }
+    else if (position !== last + 1) {
+      this.fault = `event ${last + 1} is missing: ${position} follows ${last}`
+    } else if (hashOf(this.at.hash, textOf(event)) !== hash) {
+      this.fault = `event ${position} was changed after it was recorded`
+    } else this.at = { position, hash }
+  }
+
+  /** What is wrong, if all events were seen that there are and `end` has to be the last of them. */
+  faultAt(end: EventPlace): string | undefined {
+    if (this.fault !== undefined || planted('S11')) return this.fault
+    const { position, hash } = this.at
+    if (position !== end.position) return `events ${position + 1} to ${end.position} are missing`
+    return hash === end.hash ? undefined : `the newest event is not the one that was committed last`
+  }
+}
+
+/** What is wrong with a chain, or undefined. */
 export function chainFault(
   events: Iterable<Event>,
-  start: { position: number; hash: string },
-  end: { position: number; hash: string },
+  start: EventPlace,
+  end: EventPlace,
 ): string | undefined {
-  if (planted('S11')) return undefined
-  let { position, hash } = start
-  for (const event of events) {
-    if (event.position !== position + 1) {
-      return `event ${position + 1} is missing: ${event.position} follows ${position}`
-    }
-    hash = hashOf(hash, textOf(event))
-    if (hash !== event.hash) return `event ${event.position} was changed after it was recorded`
-    position = event.position
-  }
-  if (position !== end.position) return `events ${position + 1} to ${end.position} are missing`
-  return hash === end.hash ? undefined : `the newest event is not the one that was committed last`
+  const chain = new Chain(start)
+  for (const event of events) chain.see(event)
+  return chain.faultAt(end)
 }
 
 /** A store in which nothing has happened yet. */
-export const EMPTY_HEAD: Head = {
+export const EMPTY_HEAD = {
   epoch: 0,
   fences: 0,
   task_number: 0,
@@ -82,4 +99,7 @@ export const EMPTY_HEAD: Head = {
   boot: '',
   offset_ms: 0,
   last_ms: 0,
-}
+} satisfies Head
+
+/** What databases keep of a head. */
+export const HEAD = Object.keys(EMPTY_HEAD) as (keyof typeof EMPTY_HEAD)[]

@@ -86,11 +86,6 @@ export class Batch {
     return page
   }
 
-  /** Whether a committed row is due, as far as that is known without a scan. */
-  mayBeDue(index: IndexName, group: string, until: number): boolean {
-    return this.base.isDue?.(index, group, until) ?? true
-  }
-
   fact(kind: 'process' | 'group' | 'leader', ref: GroupRef): Fact {
     const key = `${kind} ${ref.host} ${ref.seat} ${ref.pid} ${ref.start} ${ref.mark}`
     let fact = this.facts.get(key)
@@ -181,22 +176,11 @@ export class Layer implements View {
     return this.merge(index, changed, page, after)
   }
 
-  due<I extends IndexName>(
+  *due<I extends IndexName>(
     index: I,
     group: string,
     until: number,
     after?: Cursor,
-  ): Iterable<Tables[TableOf<I>]> {
-    const isNone =
-      this.changedRows(index, group).length === 0 && !this.batch.mayBeDue(index, group, until)
-    return isNone ? NONE : this.upTo(index, group, until, after)
-  }
-
-  private *upTo<I extends IndexName>(
-    index: I,
-    group: string,
-    until: number,
-    after: Cursor | undefined,
   ): Generator<Tables[TableOf<I>]> {
     for (const row of this.scan(index, group, after)) {
       if (Number(cursorOf(index, row).order) > until) return
