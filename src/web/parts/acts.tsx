@@ -31,8 +31,8 @@ interface Field {
   /** What it begins as. */
   initial: string
   type?: 'number' | 'long'
-  /** One of these, rather than anything. */
-  choices?: () => Promise<string[]>
+  /** One of these, rather than anything: asked for, and then as they are at any moment. */
+  choices?: () => Promise<() => string[]>
 }
 
 interface ButtonProps {
@@ -215,12 +215,12 @@ function FieldInput({ field: { label, type, choices }, value, put }: FieldProps)
 
 interface ChoicesProps extends Omit<FieldProps, 'field'> {
   label: string
-  choices: () => Promise<string[]>
+  choices: () => Promise<() => string[]>
 }
 
 /** What can be chosen is asked for when there is something to choose. */
 function Choices({ label, choices, value, put }: ChoicesProps) {
-  const known = useAsked(label, choices).value ?? []
+  const known = useAsked(label, choices).value?.() ?? []
   return (
     <Select
       label={label}

@@ -1,7 +1,7 @@
 import type { AnswerOf } from '../../operations/registry.ts'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { ask, change } from '../ask.ts'
-import { tasks } from '../data/tasks.ts'
+import { changed, tasks } from '../data/tasks.ts'
 import { type Act, does, numberIn } from '../parts/acts.tsx'
 import { count } from '../parts/words.ts'
 import { param } from '../route.ts'
@@ -159,7 +159,7 @@ export const addsTask = (): Act => ({
   will: ['The first line is its title; all of it is what the agent reads.'],
   fields: [
     { label: 'What to do', initial: '', type: 'long' },
-    { label: 'For', initial: FOR[0]!, choices: async () => FOR },
+    { label: 'For', initial: FOR[0]!, choices: async () => () => FOR },
     { label: 'Project', initial: param('project', '').value, choices: projectsKnown },
     { label: 'User', initial: param('user', '').value },
     { label: 'Priority', initial: '5', type: 'number' },
@@ -183,13 +183,19 @@ export const addsTask = (): Act => ({
   },
 })
 
-/** Projects to choose from: those that are served, have a limit, or have a task. */
-export async function projectsKnown(): Promise<string[]> {
+/**
+ * Projects to choose from: those that are served, have a limit, or have a task. Tasks may still be
+ * on their way when the dialog opens.
+ */
+export async function projectsKnown(): Promise<() => string[]> {
   const { dispatchers, limits } = await ask('queue.status')
   const named = [
     ...dispatchers.flatMap(({ projects }) => projects),
     ...limits.flatMap(({ project }) => project ?? []),
-    ...[...tasks.values()].flatMap(({ project }) => project ?? []),
   ]
-  return ['', ...new Set(named)].toSorted()
+  return () => {
+    void changed.value
+    const ofTasks = [...tasks.values()].flatMap((each) => each.project ?? [])
+    return ['', ...new Set([...named, ...ofTasks])].toSorted()
+  }
 }
