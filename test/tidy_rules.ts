@@ -145,10 +145,11 @@ function roomOf(path: string): Room | undefined {
 
 /**
  * Rooms of core that know the aggregate (locks, tasks, queue) and are known by none of it. `rows`
- * names the rows of all, `forget` takes away what is over, `touched` says whose each thing is.
+ * names the rows of all, `forget` takes away what is over, `touched` says whose each thing is, and
+ * `reasons` says of all of them why they do not go on.
  */
-const LEAF = /^src\/core\/(paths|memory|stats)\//
-const KNOWS_LEAVES = /^src\/core\/(?:rows|forget|touched)\.ts$/
+const LEAF = /^src\/core\/(paths|memory|stats|reasons)\//
+const KNOWS_LEAVES = /^src\/core\/(?:(?:rows|forget|touched)\.ts$|reasons\/)/
 
 function isPastLeaf(from: string, target: string): boolean {
   const [, leaf] = LEAF.exec(target) ?? []

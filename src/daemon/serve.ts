@@ -6,7 +6,6 @@ import { fileRefusal } from '../machine/errors.ts'
 import { checkStore, damageOf } from '../stores/care.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/writer/store.ts'
-import type { Event } from '../core/event.ts'
 import { host, ownProcess } from '../machine/process.ts'
 import { announce, withdraw } from '../reach/server_file.ts'
 import { startAlerts } from './alerts/alerts.ts'
@@ -45,9 +44,6 @@ export async function serve(
   setFlagsFromString(HEAP_GROWTH)
   await checkMarked(place)
   const store = openStore(place)
-  // What expired while nobody served is noticed by the very first write.
-  const noticed: Event[] = []
-  const forget = store.onCommit((events) => void noticed.push(...events))
   const role = await takeDaemonRole(store, place).catch(async (error: Error) => {
     await store.close()
     throw error
@@ -85,8 +81,7 @@ export async function serve(
     const keeper = store.isDatabase ? keeperOf(store, place) : undefined
     if (keeper) ends.push(() => keeper.stop())
     await keeper?.start()
-    forget()
-    ends.push(await startAlerts(store, place, role, noticed))
+    ends.push(await startAlerts(store, place, role))
     // Not before all of it is there: a start that fails changes nothing.
     await giveTime(store, role.name)
     return { url, stop, ended }

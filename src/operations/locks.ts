@@ -2,7 +2,7 @@ import { PRIORITY_DEFAULT } from '../core/bounds.ts'
 import type { Cursor } from '../core/schema/indexes.ts'
 import type { Lease } from '../core/schema/lock.ts'
 import { expiredLease, lockOf, showLease, taskOf, timesOf } from '../core/locks/lease.ts'
-import { explainWaiter } from '../core/tasks/explain.ts'
+import { explainWaiter } from '../core/reasons/explain.ts'
 import { handOff } from '../core/locks/handoff.ts'
 import { firstInLine, isGone } from '../core/locks/line.ts'
 import {

@@ -1,7 +1,7 @@
 import type { Task } from '../core/schema/task.ts'
 import { oneLine } from '../core/quote.ts'
 import { enqueueTask, positionOf } from '../core/queue/queue.ts'
-import { forgotten } from '../core/queue/explain.ts'
+import { forgotten } from '../core/reasons/explain.ts'
 import { wholeStatus } from '../core/queue/status.ts'
 import { Refusal } from '../core/refusal.ts'
 import { cancelTask, cleanUp, releaseUser, retryTask } from '../core/queue/cancel.ts'

@@ -1,9 +1,8 @@
-import { alertOf, alertsNow, type ShownAlert } from '../core/stats/alert.ts'
-import { lookNow } from '../core/stats/now.ts'
+import { alertsNow, type ShownAlert } from '../core/reasons/alert.ts'
+import { lookNow } from '../core/reasons/now.ts'
 import { Refusal } from '../core/refusal.ts'
 import { reportStats } from '../core/stats/report.ts'
-import { healthOf, lookStuck } from '../core/stats/stuck.ts'
-import type { Damage } from '../stores/damage.ts'
+import { alertsOf, healthOf, lookStuck } from '../core/reasons/stuck.ts'
 import type { Trouble } from '../stores/writer/meter.ts'
 import type { Store } from '../stores/writer/store.ts'
 import * as answers from './answers/stats.ts'
@@ -50,8 +49,7 @@ export const listAlerts = readOperation({
   command: 'alert list',
   lookup: troubleOf,
   decide: (view, _input, caller, _ticket, trouble = []) => {
-    const bad = lookStuck(view, caller, []).filter(({ severity }) => severity === 'bad')
-    const standing = bad.map((cause) => alertOf(cause, view.at))
+    const standing = alertsOf(lookStuck(view, caller, []), view.at)
     return { items: [...trouble, ...alertsNow(view), ...standing], next: null }
   },
 })
@@ -79,27 +77,14 @@ async function troubleOf(store: Store): Promise<ShownAlert[]> {
   await store.head().catch(() => undefined)
   const { damage, meter } = store
   const found = meter.trouble ? [showTrouble(meter.trouble)] : []
-  return damage ? [showDamage(damage), ...found] : found
+  return damage ? [ofStore('store_damaged', { ...damage, told: false }), ...found] : found
 }
 
-function showDamage({ message, since }: Damage): ShownAlert {
-  const rule = 'store_damaged'
-  return {
-    id: `${rule}@${since}`,
-    rule,
-    subject: 'the store',
-    message,
-    since,
-    told: false,
-    undelivered: [],
-    about: [],
-  }
-}
+export const showTrouble = (trouble: Trouble) => ofStore('store_trouble', trouble)
 
-export function showTrouble({ message, since, told }: Trouble): ShownAlert {
-  const id = `store_trouble@${since}`
+function ofStore(rule: string, { message, since, told }: Trouble): ShownAlert {
   const subject = 'the store'
-  return { id, rule: 'store_trouble', subject, message, since, told, undelivered: [], about: [] }
+  return { id: `${rule}@${since}`, rule, subject, message, since, told, undelivered: [], about: [] }
 }
 
 export const now = readOperation({

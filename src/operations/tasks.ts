@@ -1,7 +1,7 @@
 import type { Run, Task } from '../core/schema/task.ts'
 import type { Lease } from '../core/schema/lock.ts'
 import { type Claim, claimTask, readyFor } from '../core/tasks/claim.ts'
-import { explainTask } from '../core/tasks/explain.ts'
+import { explainTask } from '../core/reasons/explain.ts'
 import { proofNote } from '../core/landing/ask.ts'
 import { foreseen } from '../core/paths/foreseen.ts'
 import { lockOf, showLease } from '../core/locks/lease.ts'

@@ -8,7 +8,7 @@ import {
   raiseAlert,
   settleAlerts,
   tellAlert,
-} from '../../src/core/stats/alert.ts'
+} from '../../src/core/reasons/alert.ts'
 import { Courier } from '../../src/daemon/alerts/courier.ts'
 import { type Channels, type Notice, sendersOf } from '../../src/daemon/alerts/sender.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
@@ -96,7 +96,7 @@ test('a notice that nobody takes is put aside after some tries, and the rest goe
 test('what was put aside is listed with its alert, and tried again when reconfigured', async () => {
   const verbs = new Verbs(openMemory(temporaryFolder(), new MachineSim()))
   const { store } = verbs
-  const condition = { key: 'k', rule: 'r', subject: 's', message: 'm', quiet_ms: null }
+  const condition = { key: 'k', rule: 'r', subject: 's', message: 'm', lasts_ms: null }
   const due = (channel: string) =>
     store.read((view) => dueAlerts(view, channel).map(({ state }) => state))
   const tell = (channel: string, why: string | null) =>

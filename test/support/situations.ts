@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { CauseKind } from '../../src/core/stats/cause.ts'
+import type { Code } from '../../src/core/reasons/reasons.ts'
 import { openDatabase } from '../../src/stores/sqlite/driver.ts'
 import type { Json } from '../doors/serving.ts'
 import { type Dispatching, HELD, script } from './dispatching.ts'
@@ -7,7 +7,7 @@ import { until } from './processes.ts'
 
 /** One way in which nothing happens: how it comes about, what is said of it, and what ends it. */
 interface Situation {
-  kind: CauseKind
+  kind: Code
   says: RegExp
   /** The task of which `explain` says the same. */
   task?: string
@@ -32,7 +32,7 @@ export const STAGE = {
 export const SITUATIONS = {
   paused: {
     kind: 'paused',
-    says: /^The whole queue is paused: 1 task waits$/,
+    says: /^1 task waits because the whole queue is paused$/,
     task: 'ada-1',
     stage: async (all) => {
       await all.daemon.ok('queue.pause')
@@ -45,7 +45,7 @@ export const SITUATIONS = {
   },
   'user busy': {
     kind: 'user_busy',
-    says: /^3 slots are free, but 1 task waits for user ada$/,
+    says: /^1 task waits because user ada is busy with task ada-1$/,
     task: 'ada-2',
     stage: async (all) => {
       await all.add('ada-2', 'ada')
@@ -54,7 +54,7 @@ export const SITUATIONS = {
   },
   'limit full': {
     kind: 'limit_full',
-    says: /^2 slots are free, but 1 task waits for infra \(1 of 1\)$/,
+    says: /^1 task waits because project infra is at its limit: 1 of 1 running$/,
     task: 'cem-1',
     stage: async (all) => {
       await all.add('ben-1', 'ben', { project: 'infra' })
@@ -146,7 +146,7 @@ export const SITUATIONS = {
 } satisfies Record<string, Situation>
 
 /** The cause of this kind, as soon as `stuck.get` names one. */
-export const caused = ({ daemon }: Pick<Dispatching, 'daemon'>, kind: CauseKind): Promise<Json> =>
+export const caused = ({ daemon }: Pick<Dispatching, 'daemon'>, kind: Code): Promise<Json> =>
   until(`something is stuck by ${kind}`, async () => {
     const { items } = await daemon.ok('stuck.get', { limit: 200 })
     return items.find((cause: Json) => cause.kind === kind)

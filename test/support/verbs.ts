@@ -4,7 +4,7 @@ import { heartbeat, seeAgent } from '../../src/core/locks/agent.ts'
 import type { Caller } from '../../src/core/caller.ts'
 import { type Claim, claimNext, claimTask, type ClaimFilter } from '../../src/core/tasks/claim.ts'
 import { claimAny } from '../../src/core/queue/queue.ts'
-import { explainTask } from '../../src/core/tasks/explain.ts'
+import { explainTask } from '../../src/core/reasons/explain.ts'
 import { handOff } from '../../src/core/locks/handoff.ts'
 import {
   acquireLocks,

@@ -27,7 +27,7 @@ interface Search {
 }
 
 /** All tickets that the process or agent at `node` waits with, itself or through a child. */
-function* ticketsOf(view: View, node: string): Generator<Ticket> {
+export function* ticketsOf(view: View, node: string): Generator<Ticket> {
   for (const index of ['tickets_of', 'tickets_under'] as const) {
     for (const ticket of view.scan(index, node)) {
       // A waiter that is gone waits for nobody: it must not look like part of a deadlock.

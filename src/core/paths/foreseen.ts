@@ -2,9 +2,7 @@ import type { Task } from '../schema/task.ts'
 import { attempt } from '../attempt.ts'
 import { subagents } from '../caller.ts'
 import { liveLease } from '../locks/standing.ts'
-import type { Reason } from '../queue/explain.ts'
 import { firstOf } from '../first.ts'
-import { word } from '../quote.ts'
 import type { Status } from '../rows.ts'
 import type { View } from '../view.ts'
 import { literalGlob, overlaps, parseGlob, type Steps } from './glob.ts'
@@ -43,17 +41,11 @@ export function overlapsOf(view: View, task: Task): Overlap[] {
   })
 }
 
-/** What `explain` says of overlaps. */
-export function foreseen(view: View, id: string): Reason[] {
+/** The overlaps that `explain` tells of. */
+export function foreseen(view: View, id: string): Overlap[] {
   const task = view.get('task', id)
   if (!task || !(task.status === 'todo' || OPEN.includes(task.status))) return []
-  return overlapsOf(view, task)
-    .slice(0, TOLD_MAX)
-    .map((overlap) => {
-      const what = overlap.paths.map(word).join(', ')
-      const sentence = `may conflict with task ${overlap.task_id}: both change ${what}`
-      return { code: 'overlap', sentence, details: { ...overlap } }
-    })
+  return overlapsOf(view, task).slice(0, TOLD_MAX)
 }
 
 function others(view: View, project: string | null): Task[] {

@@ -227,7 +227,12 @@ function whyBusy(view: View, user: string, busy: string | undefined): string {
 }
 
 /** In words, what keeps a counter from admitting one more. */
-export function whyFull({ key, max, used, paused }: Limit): string {
+export function whyFull({
+  key,
+  max,
+  used,
+  paused,
+}: Pick<Limit, 'key' | 'max' | 'used' | 'paused'>): string {
   const what = key === POOL ? 'the pool' : key.replace(':', ' ')
   if (paused) return `${what} is paused`
   if (isResource(key)) return `every value of ${what} is lent: ${used} of ${max}`

@@ -11,6 +11,7 @@ import {
   startOf,
 } from './stat.ts'
 import { shareOf } from '../queue/share.ts'
+import { pendingOf } from '../queue/status.ts'
 import type { View } from '../view.ts'
 
 export interface StatsAsk {
@@ -56,7 +57,7 @@ export function reportStats(view: View, { from_ms, to_ms, limit }: StatsAsk) {
     queue: {
       enqueued: events['task.enqueued'] ?? 0,
       started: events['run.started'] ?? 0,
-      depth_now: depthOf(view),
+      depth_now: pendingOf(view).total,
       /** From enqueued to claimed, of first runs. */
       wait: timesOf(all.queue),
       /** From claimed to the command let go. */
@@ -153,12 +154,6 @@ function commitsOf({ commits, asks }: Counts) {
   }
   const asks_mean = count === 0 ? null : Math.round((asks / count) * 10) / 10
   return { count, asks_mean, asks_p50: at(0.5), asks_p99: at(0.99) }
-}
-
-function depthOf(view: View): number {
-  let depth = 0
-  for (const { pending } of view.scan('shares_waiting', '')) depth += pending
-  return depth
 }
 
 /**

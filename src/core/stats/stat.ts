@@ -44,23 +44,20 @@ interface Committed {
   refused: readonly RefusedWrite[]
 }
 
+/** What is summed by name, and what is counted by how long it took. */
+const SUMS = ['events', 'moves', 'refusals'] as const
+const TIMES = ['wait', 'hold', 'queue', 'launch'] as const
+
+/** The same for each of some parts of counts. */
+const partsOf = <K extends keyof Counts>(parts: readonly K[], of: (part: K) => Counts[K]) =>
+  Object.fromEntries(parts.map((part) => [part, of(part)])) as Pick<Counts, K>
+
 /** Counts of a time in which nothing happened. */
 export const noCounts = (): Counts => ({
-  events: {},
-  grants: 0,
-  moves: {},
-  refusals: {},
-  commits: emptyAsks(),
-  asks: 0,
-  wait: emptyTimes(),
-  hold: emptyTimes(),
-  queue: emptyTimes(),
-  launch: emptyTimes(),
-  locks: [],
-  users: [],
-  projects: [],
-  agents: [],
-  waits: [],
+  ...partsOf(SUMS, () => ({})),
+  ...partsOf(TIMES, emptyTimes),
+  ...{ grants: 0, asks: 0, commits: emptyAsks() },
+  ...{ locks: [], users: [], projects: [], agents: [], waits: [] },
 })
 
 /**
@@ -107,20 +104,12 @@ function addTo(view: View, scale: Stat['scale'], start_at: string, counts: Count
 }
 
 /** Rows never change in place; a copy may. Lists of tuples are copied when they change. */
-function copyOf(counts: Counts): Counts {
-  const { wait, hold, queue, launch } = counts
-  return {
-    ...counts,
-    events: { ...counts.events },
-    moves: { ...counts.moves },
-    refusals: { ...counts.refusals },
-    commits: [...counts.commits],
-    wait: { ...wait, buckets: [...wait.buckets] },
-    hold: { ...hold, buckets: [...hold.buckets] },
-    queue: { ...queue, buckets: [...queue.buckets] },
-    launch: { ...launch, buckets: [...launch.buckets] },
-  }
-}
+const copyOf = (counts: Counts): Counts => ({
+  ...counts,
+  ...partsOf(SUMS, (part) => ({ ...counts[part] })),
+  ...partsOf(TIMES, (part) => ({ ...counts[part], buckets: [...counts[part].buckets] })),
+  commits: [...counts.commits],
+})
 
 function count(into: Counts, { drafts, asks, refused }: Committed, at: string): void {
   const locks: Counts['locks'] = []
@@ -262,25 +251,18 @@ export function addAll(
 }
 
 /** Two counts as one. */
-export function plus(a: Counts, b: Counts): Counts {
-  return {
-    events: addAll(a.events, b.events),
-    grants: a.grants + b.grants,
-    moves: addAll(a.moves, b.moves),
-    refusals: addAll(a.refusals, b.refusals),
-    commits: addBuckets(a.commits, b.commits),
-    asks: a.asks + b.asks,
-    wait: addTimes(a.wait, b.wait),
-    hold: addTimes(a.hold, b.hold),
-    queue: addTimes(a.queue, b.queue),
-    launch: addTimes(a.launch, b.launch),
-    locks: addLocks(a.locks, b.locks),
-    users: addRuns(a.users, b.users, USERS),
-    projects: addRuns(a.projects, b.projects, PARTS),
-    agents: addRuns(a.agents, b.agents, PARTS),
-    waits: longest([...a.waits, ...b.waits]),
-  }
-}
+export const plus = (a: Counts, b: Counts): Counts => ({
+  ...partsOf(SUMS, (part) => addAll(a[part], b[part])),
+  ...partsOf(TIMES, (part) => addTimes(a[part], b[part])),
+  grants: a.grants + b.grants,
+  commits: addBuckets(a.commits, b.commits),
+  asks: a.asks + b.asks,
+  locks: addLocks(a.locks, b.locks),
+  users: addRuns(a.users, b.users, USERS),
+  projects: addRuns(a.projects, b.projects, PARTS),
+  agents: addRuns(a.agents, b.agents, PARTS),
+  waits: longest([...a.waits, ...b.waits]),
+})
 
 /** Everything that was ever counted. */
 export function allCounts(view: View): Counts {

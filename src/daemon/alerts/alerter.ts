@@ -1,16 +1,17 @@
 import {
-  activeAlerts,
   clearAlert,
   type Condition,
-  oldestQueued,
+  type Heard,
+  heardIn,
+  lookAtAlerts,
   raiseAlert,
-} from '../../core/stats/alert.ts'
+} from '../../core/reasons/alert.ts'
 import type { Event } from '../../core/event.ts'
 import { endsLease } from '../../core/refusal.ts'
-import { showTrouble } from '../../operations/stats.ts'
+import { TRUST_NEXT, UNTRUSTED } from '../../machine/codex_trust.ts'
 import { host } from '../../machine/process.ts'
+import { showTrouble } from '../../operations/stats.ts'
 import type { Store } from '../../stores/writer/store.ts'
-import { conditionsIn, QUEUE_KEY, type Seen, waitKey, Waits } from './conditions.ts'
 import { Delivery } from './delivery.ts'
 import { hasChannel, type Notice } from './sender.ts'
 import type { Config } from '../config/config.ts'
@@ -26,10 +27,14 @@ interface AlerterOptions {
 
 /** Our role may be taken anew in a moment, after a restore for one; or the store gets well. */
 const RETRY_MS = 5_000
-/** While the queue is too old, its age is looked at no more often. */
+/** While anything is raised, any change may end it; it is looked at no more often than this. */
 const LOOK_AGAIN_MS = 1_000
 /** A timer can wait no longer than this. */
 const TIMER_MS_MAX = 2 ** 31 - 1
+/** Events before our time are read so far back: whoever had the role may be gone for so long. */
+const MISSED_MS = 120_000
+const PAGE = 500
+const MISSED_MAX = 20 * PAGE
 
 /**
  * Watches for conditions that a person should know of, and sends alerts. Conditions are kept in the
@@ -37,21 +42,17 @@ const TIMER_MS_MAX = 2 ** 31 - 1
  * acts on events, and has one timer for the next instant at which a bound could be crossed.
  */
 export class Alerter {
-  private alerts: Config['alerts']
-  private readonly waits = new Waits()
-  /** Alerts that end by themselves, by when. */
-  private readonly quiet = new Map<string, number>()
-  /** What is raised now, and what it says. */
-  private readonly active = new Map<string, string>()
-  /** What was seen and is not in the store yet: that may be in trouble. */
-  private readonly unwritten = new Map<string, Condition | 'over'>()
-  private queue_ms = Number.POSITIVE_INFINITY
+  /** What was heard and is not in the store yet: that may be in trouble. */
+  private readonly heard = new Map<string, Exclude<Heard['seen'], 'told'>>()
+  /** Whether the events before those that we hear have yet to be read. */
+  private isBehind = true
+  private isActive = false
+  private due_ms = Infinity
   private timer: NodeJS.Timeout | undefined
   private work: Promise<void> = Promise.resolve()
-  private retry: NodeJS.Timeout | undefined
   private readonly delivery: Delivery
   private trouble: Notice | undefined
-  private trouble_ms = Number.POSITIVE_INFINITY
+  private trouble_ms = Infinity
   private forget: (() => void)[] = []
   private stopped = false
 
@@ -59,30 +60,28 @@ export class Alerter {
     private readonly store: Store,
     private readonly options: AlerterOptions,
   ) {
-    this.alerts = options.alerts
     this.delivery = new Delivery(store, options)
   }
 
   /** Begins to watch; a daemon that starts does not wait for it. */
-  start(noticed: Event[]): void {
+  start(): void {
+    const lookAfresh = () => {
+      this.isBehind = true
+      this.enqueue(() => this.look())
+    }
     this.forget.push(
-      this.store.onCommit(
-        (events) => this.hear(events),
-        () => this.enqueue(() => this.lookAtAll()),
-      ),
+      this.store.onCommit((events) => this.hear(events), lookAfresh),
       this.store.meter.onChange(() => this.hearTrouble()),
     )
-    this.enqueue(() => this.lookAtAll())
-    // Also when the store could not be looked at.
-    this.enqueue(async () => this.hear(noticed))
+    lookAfresh()
   }
 
   /** New bounds, or new channels to send by. */
   reload(alerts: Config['alerts']): void {
-    this.alerts = alerts
+    this.options.alerts = alerts
     this.enqueue(async () => {
       await this.delivery.reload(alerts)
-      await this.lookAtAll()
+      await this.look()
     })
   }
 
@@ -90,13 +89,12 @@ export class Alerter {
     this.stopped = true
     for (const forget of this.forget) forget()
     clearTimeout(this.timer)
-    clearTimeout(this.retry)
     await this.work
     await this.delivery.stop()
   }
 
-  private get tells(): boolean {
-    return hasChannel(this.alerts)
+  private get rules() {
+    return { ...this.options.alerts.rules, untrusted: `${UNTRUSTED}. ${TRUST_NEXT}` }
   }
 
   /** One step after the other; what a store in trouble did not let happen is tried again. */
@@ -110,164 +108,99 @@ export class Alerter {
         if (!endsLease(error)) {
           this.options.say(`alerts have to wait: ${(error as Error).message}`)
         }
-        this.tryLater()
+        this.lookWithin(RETRY_MS)
       }
-      this.arm()
     })
-  }
-
-  private tryLater(): void {
-    clearTimeout(this.retry)
-    this.retry = setTimeout(() => this.enqueue(() => this.lookAtAll()), RETRY_MS).unref()
-  }
-
-  /** What holds now: at the start, after a restore, and with new bounds. */
-  private async lookAtAll(): Promise<void> {
-    const { wait_seconds } = this.alerts.rules
-    const bound_ms = (wait_seconds ?? 0) * 1000
-    const now_ms = performance.now()
-    const found = await this.store.read((view) => ({
-      now: view.now,
-      active: [...activeAlerts(view)],
-      tickets: [...view.scan('tickets', '')].filter(({ cycle }) => cycle === null),
-    }))
-    this.waits.clear()
-    this.quiet.clear()
-    this.active.clear()
-    const known = new Set(found.active.map(({ key }) => key))
-    for (const { id, agent, names, asked_ms } of found.tickets.toSorted(byAge)) {
-      const at_ms = now_ms + bound_ms - (found.now - asked_ms)
-      if (wait_seconds !== null && !known.has(waitKey(id))) {
-        this.waits.join(id, agent, names[0] ?? '', at_ms)
-      }
-    }
-    for (const { key, message, quiet_ms } of found.active) {
-      this.active.set(key, message)
-      if (quiet_ms !== null) this.quiet.set(key, now_ms + quiet_ms - found.now)
-    }
-    const waiting = new Set(found.tickets.map(({ id }) => waitKey(id)))
-    const over = found.active.filter(({ key, rule }) => {
-      return !this.looksFor(rule) || (rule === 'long_wait' && !waiting.has(key))
-    })
-    await this.write({ raised: [], cleared: over.map(({ key }) => key) })
-    await this.delivery.settleAll()
-    this.queue_ms = this.alerts.rules.queue_age_seconds === null ? Infinity : now_ms
-    this.delivery.send()
-  }
-
-  /** Whether there is a rule, by the configuration, that could end what it has raised. */
-  private looksFor(rule: string): boolean {
-    const { lock_expired, agent_lost, deadlock, wait_seconds, queue_age_seconds } =
-      this.alerts.rules
-    const rules: Record<string, boolean> = {
-      lock_expired,
-      agent_lost,
-      deadlock,
-      long_wait: wait_seconds !== null,
-      queue_age: queue_age_seconds !== null,
-    }
-    return rules[rule] ?? true
   }
 
   private hear(events: Event[]): void {
-    const now_ms = performance.now()
-    const { rules } = this.alerts
-    const left =
-      rules.wait_seconds === null ? [] : this.waits.hear(events, now_ms, rules.wait_seconds * 1000)
-    const seen = conditionsIn(events, rules)
-    const cleared = [...seen.cleared, ...left.map(waitKey)].filter((key) => {
-      return this.active.has(key) || this.unwritten.has(key)
-    })
-    if (seen.raised.length > 0 || cleared.length > 0) {
-      this.enqueue(() => this.write({ raised: seen.raised, cleared }))
+    const { rules } = this
+    const { wait_seconds, queue_age_seconds } = rules
+    for (const event of events) {
+      const { key, seen } = heardIn(event, rules) ?? {}
+      if (seen !== undefined && seen !== 'told') this.heard.set(key!, seen)
     }
-    // Any change may leave another task the oldest of the queue: to look once more costs little.
-    if (rules.queue_age_seconds !== null) {
-      const soon_ms = this.active.has(QUEUE_KEY) ? LOOK_AGAIN_MS : rules.queue_age_seconds * 1000
-      this.queue_ms = Math.min(this.queue_ms, now_ms + soon_ms)
-    }
-    this.arm()
+    if (this.heard.size > 0) this.lookWithin(0)
+    else if (this.isActive) this.lookWithin(LOOK_AGAIN_MS)
+    // Any change may leave another the one who has waited longest: one more look costs little.
+    else this.lookWithin(Math.min(wait_seconds ?? Infinity, queue_age_seconds ?? Infinity) * 1000)
   }
 
   /**
-   * One transaction; refused when another server has the role by now. What could not be written
-   * comes along with the next.
+   * What happened before we listened, while no daemon ran or another had the role, and was not told
+   * since. An alert that is raised or cleared leaves an event: what was done about each is known.
    */
-  private async write({ raised, cleared }: Seen): Promise<void> {
-    for (const each of raised) this.unwritten.set(each.key, each)
-    for (const key of cleared) this.unwritten.set(key, 'over')
-    const due = [...this.unwritten]
-    if (due.length === 0) return
-    const { tells } = this
-    await this.store.write((view) => {
-      this.options.role.check(view)
-      for (const [key, seen] of due) {
-        if (seen === 'over') clearAlert(view, key, tells)
-        else {
-          const quiet_ms = seen.quiet_ms === null ? null : view.now + seen.quiet_ms
-          raiseAlert(view, { ...seen, quiet_ms }, tells)
-        }
-      }
-    })
-    for (const [key, seen] of due) {
-      if (this.unwritten.get(key) === seen) this.unwritten.delete(key)
-      this.quiet.delete(key)
-      if (seen === 'over') this.active.delete(key)
-      else {
-        this.active.set(key, seen.message)
-        if (seen.quiet_ms !== null) this.quiet.set(key, performance.now() + seen.quiet_ms)
-      }
+  private async catchUp(): Promise<void> {
+    const { recover_seconds } = this.rules
+    const since = new Date(Date.now() - Math.max(MISSED_MS, recover_seconds * 1000)).toISOString()
+    const { position } = await this.store.head()
+    const missed: Event[] = []
+    for (let after = position; after > Math.max(0, position - MISSED_MAX);) {
+      const last = after
+      after = Math.max(0, last - PAGE)
+      const page = await this.store.events(after, last - after)
+      missed.unshift(...page.filter(({ at }) => at >= since))
+      if (!page[0] || page[0].at < since) break
     }
+    const found = new Map<string, Condition | 'over'>()
+    for (const event of missed) {
+      const { key, seen } = heardIn(event, this.rules) ?? {}
+      if (seen === 'told') found.delete(key!)
+      else if (seen) found.set(key!, seen)
+    }
+    // What we have heard ourselves is newer.
+    for (const [key, seen] of found) if (!this.heard.has(key)) this.heard.set(key, seen)
+    this.isBehind = false
+  }
+
+  /** One transaction, where there is anything to write: refused when another has the role. */
+  private async look(): Promise<void> {
+    this.due_ms = Infinity
+    if (this.isBehind) await this.catchUp()
+    const { rules, heard } = this
+    const tells = hasChannel(this.options.alerts)
+    const due = [...heard]
+    let found = await this.store.read((view) => lookAtAlerts(view, rules))
+    if (due.length + found.raised.length + found.over.length > 0) {
+      found = await this.store.write((view) => {
+        this.options.role.check(view)
+        for (const [key, seen] of due) {
+          if (seen === 'over') clearAlert(view, key, tells)
+          else raiseAlert(view, seen, tells)
+        }
+        const { raised, over } = lookAtAlerts(view, rules)
+        for (const each of raised) raiseAlert(view, each, tells)
+        for (const key of over) clearAlert(view, key, tells)
+        return lookAtAlerts(view, rules)
+      })
+      for (const [key, seen] of due) if (heard.get(key) === seen) heard.delete(key)
+    }
+    await this.delivery.settleAll()
     this.delivery.send()
+    this.isActive = found.active > 0
+    this.lookWithin(found.next_ms)
   }
 
   /** One timer, for whatever comes first. */
-  private arm(): void {
+  private lookWithin(ms: number): void {
+    this.due_ms = Math.min(this.due_ms, performance.now() + ms)
     clearTimeout(this.timer)
-    if (this.stopped) return
-    const next_ms = Math.min(
-      this.waits.next_ms,
-      this.queue_ms,
-      this.trouble_ms,
-      ...this.quiet.values(),
-    )
-    if (next_ms === Infinity) return
+    const next_ms = Math.min(this.due_ms, this.trouble_ms)
+    if (this.stopped || next_ms === Infinity) return
     const left_ms = Math.min(TIMER_MS_MAX, Math.max(0, next_ms - performance.now()))
-    this.timer = setTimeout(() => this.enqueue(() => this.lookAtDue()), left_ms).unref()
+    this.timer = setTimeout(() => this.wake(), left_ms).unref()
   }
 
-  private async lookAtDue(): Promise<void> {
+  private wake(): void {
     const now_ms = performance.now()
-    const { wait_seconds } = this.alerts.rules
     if (now_ms >= this.trouble_ms) this.raiseTrouble()
-    const raised = wait_seconds === null ? [] : this.waits.overdue(now_ms, wait_seconds)
-    const cleared = [...this.quiet].filter(([, at_ms]) => at_ms <= now_ms).map(([key]) => key)
-    if (now_ms >= this.queue_ms) {
-      const { raised: old, cleared: young } = await this.lookAtQueue()
-      raised.push(...old)
-      cleared.push(...young)
-    }
-    await this.write({ raised, cleared })
-  }
-
-  private async lookAtQueue(): Promise<Seen> {
-    this.queue_ms = Infinity
-    const bound_seconds = this.alerts.rules.queue_age_seconds
-    if (bound_seconds === null) return { raised: [], cleared: [] }
-    const oldest = await this.store.read(oldestQueued)
-    const left_ms = bound_seconds * 1000 - (oldest?.age_ms ?? 0)
-    if (oldest && left_ms <= 0) {
-      const condition = queueCondition(oldest, bound_seconds)
-      const isSaid = this.active.get(QUEUE_KEY) === condition.message
-      return { raised: isSaid ? [] : [condition], cleared: [] }
-    }
-    if (oldest) this.queue_ms = performance.now() + left_ms
-    return { raised: [], cleared: this.active.has(QUEUE_KEY) ? [QUEUE_KEY] : [] }
+    if (now_ms >= this.due_ms) this.enqueue(() => this.look())
+    else this.lookWithin(Infinity)
   }
 
   /** A store in trouble cannot keep this alert: it is sent from memory. */
   private hearTrouble(): void {
-    const bound_seconds = this.alerts.rules.store_trouble_seconds
+    const bound_seconds = this.rules.store_trouble_seconds
     const { trouble } = this.store.meter
     if (trouble && bound_seconds !== null) {
       this.trouble_ms = performance.now() + bound_seconds * 1000
@@ -275,16 +208,13 @@ export class Alerter {
       this.trouble_ms = Infinity
       const { trouble: told } = this
       this.trouble = undefined
-      if (told)
-        this.delivery.tell({
-          ...told,
-          id: `${told.id}/cleared`,
-          state: 'cleared',
-          ended_at: new Date().toISOString(),
-        })
-      if (!trouble) this.enqueue(() => this.lookAtAll())
+      if (told) {
+        const ended_at = new Date().toISOString()
+        this.delivery.tell({ ...told, id: `${told.id}/cleared`, state: 'cleared', ended_at })
+      }
+      if (!trouble) this.enqueue(() => this.look())
     }
-    this.arm()
+    this.lookWithin(Infinity)
   }
 
   private raiseTrouble(): void {
@@ -295,12 +225,4 @@ export class Alerter {
     this.trouble = { id, rule, subject, message, since, state: 'raised', ended_at: null, host }
     this.delivery.tell(this.trouble)
   }
-}
-
-const byAge = (a: { asked_ms: number }, b: { asked_ms: number }) => a.asked_ms - b.asked_ms
-
-function queueCondition(oldest: { task: string; age_ms: number }, bound: number): Condition {
-  const message = `task ${oldest.task} is next in its queue and has waited for over ${bound} s`
-  const subject = `task ${oldest.task}`
-  return { key: QUEUE_KEY, rule: 'queue_age', subject, message, quiet_ms: null }
 }

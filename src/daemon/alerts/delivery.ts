@@ -1,5 +1,5 @@
 import type { Alert, AlertState } from '../../core/schema/stats.ts'
-import { dueAlerts, settleAlerts, tellAlert } from '../../core/stats/alert.ts'
+import { dueAlerts, settleAlerts, tellAlert } from '../../core/reasons/alert.ts'
 import { headerText } from '../../reach/header_text.ts'
 import { host } from '../../machine/process.ts'
 import type { Store } from '../../stores/writer/store.ts'

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { type CodexTrust, codexTrust, TRUST_NEXT, UNTRUSTED } from '../../machine/codex_trust.ts'
 import type { Store } from '../../stores/writer/store.ts'
-import { untrustedKey } from '../alerts/conditions.ts'
+import { keyFor } from '../../core/reasons/alert.ts'
 import type { AgentConfig } from '../config/config.ts'
 
 /** How long an answer of Codex counts: to ask it takes a second of a processor. */
@@ -34,7 +34,7 @@ export class TrustWatch {
     if (trust === 'unknown') return
     if (trust === 'untrusted') this.say(`in ${folder}: ${UNTRUSTED}. ${TRUST_NEXT}`)
     await this.store.write((view) => {
-      if (trust === 'trusted' && !view.get('alert', untrustedKey(folder))) return
+      if (trust === 'trusted' && !view.get('alert', keyFor('hooks_untrusted', folder))) return
       const type = trust === 'trusted' ? 'hook.trusted' : 'hook.untrusted'
       view.record(type, { agent: 'leasehold' }, { folder })
     })

@@ -1,5 +1,5 @@
 import type { Counts, Histogram } from '../../core/schema/stats.ts'
-import { activeAlerts } from '../../core/stats/alert.ts'
+import { activeAlerts } from '../../core/reasons/alert.ts'
 import { ASK_BOUNDS, TIME_BOUNDS_MS } from '../../core/stats/histogram.ts'
 import { queueStatus } from '../../core/queue/status.ts'
 import { STATUSES } from '../../core/rows.ts'

@@ -121,8 +121,8 @@ const SHORT: ByAnswer<Shape> = {
   'task.update': (task) => only(TASK_BRIEF, task),
   'queue.cancel': (task) => only(TASK_BRIEF, task),
   'task.get': withoutEmpty,
-  'task.explain': ({ actions: _, ...said }) => said,
-  'lock.explain': ({ actions: _, ...said }) => said,
+  'task.explain': ({ actions: _, chain: _chain, ...said }) => said,
+  'lock.explain': ({ actions: _, chain: _chain, ...said }) => said,
   'queue.status': queueBrief,
   'stuck.get': (stuck) =>
     brief(stuck, { items: ['kind', 'severity', 'what', 'tasks', 'agents', 'about'] }),

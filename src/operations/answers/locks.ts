@@ -3,7 +3,7 @@ import type { ShownEvent } from '../../core/event.ts'
 import * as z from 'zod/mini'
 import * as callers from '../../core/schema/caller.ts'
 import * as tables from '../../core/schema/lock.ts'
-import { REASON_CODES } from '../../core/queue/explain.ts'
+import { CODES } from '../../core/reasons/reasons.ts'
 import {
   all,
   columnsOf,
@@ -79,9 +79,17 @@ export const waiters = page(() => ({
   called: yes(),
 }))
 
+export const remedy = shape('Remedy', 'What can be done: a call, as it stands here.', () => ({
+  says: text(),
+  operation: text(),
+  input: details(),
+  admin: yes(),
+}))
+
 export const explanation = shape('Explanation', 'Why a task or a waiter has to wait.', () => ({
   sentence: text(),
-  reasons: list({ code: z.enum(REASON_CODES), sentence: text(), details: details() }),
+  reasons: list({ code: z.enum(CODES), sentence: text(), details: details() }),
+  chain: strings(),
   next: text(),
   actions: list({ says: text(), operation: maybe(text()), input: maybe(details()) }),
 }))

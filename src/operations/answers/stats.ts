@@ -1,11 +1,12 @@
 import * as z from 'zod/mini'
-import { ABOUT_KINDS, CAUSE_KINDS, HEALTH_STATES, SEVERITIES } from '../../core/stats/cause.ts'
-import { awaitedLock } from './locks.ts'
+import { ABOUT_KINDS, SEVERITIES } from '../../core/reasons/reason.ts'
+import { CODES } from '../../core/reasons/reasons.ts'
+import { HEALTH_STATES } from '../../core/reasons/stuck.ts'
+import { awaitedLock, remedy } from './locks.ts'
 import {
   all,
   count,
   counts,
-  details,
   list,
   orNull,
   seconds,
@@ -30,7 +31,7 @@ const health = shape('Health', 'How the whole is, and why.', () => ({
 
 const cause = shape('Cause', 'One root of what is stuck.', () => ({
   id: text(),
-  kind: z.enum(CAUSE_KINDS),
+  kind: z.enum(CODES),
   severity: z.enum(SEVERITIES),
   what: text(),
   why: text(),
@@ -39,8 +40,9 @@ const cause = shape('Cause', 'One root of what is stuck.', () => ({
   about: list(about()),
   tasks: count(),
   agents: count(),
+  behind: count(),
   at_least: yes(),
-  actions: list({ says: text(), operation: text(), input: details(), admin: yes() }),
+  actions: list(remedy()),
 }))
 
 export const stuck = unnamed(() => ({
@@ -163,18 +165,19 @@ const POINT_COUNTS = [
   'ended',
 ] as const
 const POINT_TIMES = [
-  'wait_p50',
-  'wait_p95',
-  'wait_p99',
-  'hold_p50',
-  'queue_p50',
-  'queue_p95',
+  'wait_p50_seconds',
+  'wait_p95_seconds',
+  'wait_p99_seconds',
+  'hold_p50_seconds',
+  'queue_p50_seconds',
+  'queue_p95_seconds',
 ] as const
 
-const shapeOf = <N extends string>(names: readonly N[]) =>
-  Object.fromEntries(names.map((name) => [name, count()])) as Record<N, ReturnType<typeof count>>
+/** Fields that are all of one kind. */
+const shapeOf = <N extends string, S>(names: readonly N[], kind: () => S) =>
+  Object.fromEntries(names.map((name) => [name, kind()])) as Record<N, S>
 
-const numbers = <N extends string>(names: readonly N[]) => z.strictObject(shapeOf(names))
+const numbers = <N extends string>(names: readonly N[]) => z.strictObject(shapeOf(names, count))
 
 /** Those with `_series`: how many, for each point of `series`. */
 const ran = () =>
@@ -204,11 +207,7 @@ const fairness = () => ({
 
 const point = () => ({
   at: time(),
-  ...shapeOf(POINT_COUNTS),
-  ...(Object.fromEntries(
-    POINT_TIMES.map((name) => [`${name}_seconds`, orNull(seconds())]),
-  ) as Record<`${(typeof POINT_TIMES)[number]}_seconds`, ReturnType<typeof orNullSeconds>>),
+  ...shapeOf(POINT_COUNTS, count),
+  ...shapeOf(POINT_TIMES, () => orNull(seconds())),
   is_open: yes(),
 })
-
-const orNullSeconds = () => orNull(seconds())

@@ -2,6 +2,7 @@ import type { Worktree } from '../../../src/core/schema/worktree.ts'
 import { describe, expect } from 'vitest'
 import { foreseen, overlapsOf } from '../../../src/core/paths/foreseen.ts'
 import { reservePaths } from '../../../src/core/paths/reservation.ts'
+import { explainTask } from '../../../src/core/reasons/explain.ts'
 import { callerOf } from '../../support/helpers.ts'
 import { ADMIN } from '../../support/queue_verbs.ts'
 import { type QueueScene, queueTests } from './queue_scene.ts'
@@ -16,7 +17,10 @@ export function exerciseForeseen(begin: Begin): void {
     return Object.fromEntries(found.map(({ task_id, paths }) => [task_id, paths]))
   }
   const said = ({ store }: QueueScene, id: string) =>
-    store.read((view) => foreseen(view, id).map(({ sentence }) => sentence))
+    store.read((view) => {
+      const { reasons } = explainTask(view, id, 'ada', foreseen(view, id))
+      return reasons.flatMap(({ code, sentence }) => (code === 'overlap' ? [sentence] : []))
+    })
   /** Enqueues, each for a user of its own, and starts them. */
   const start = async (scene: QueueScene, ids: Record<string, string[]>) => {
     for (const [id, touches] of Object.entries(ids)) {

@@ -19,7 +19,8 @@ import { plant } from '../../../src/core/planted.ts'
 import { settingKey } from '../../../src/core/queue/host_settings.ts'
 import { applySettings } from '../../../src/core/queue/settings.ts'
 import { sightOf } from '../../../src/core/sight.ts'
-import { explainTask } from '../../../src/core/tasks/explain.ts'
+import { explainTask } from '../../../src/core/reasons/explain.ts'
+import { lookStuck } from '../../../src/core/reasons/stuck.ts'
 import { callerOf, expectRefusal } from '../../support/helpers.ts'
 import { ADMIN } from '../../support/queue_verbs.ts'
 import { ada, bob, type QueueScene, queueTests } from './queue_scene.ts'
@@ -365,12 +366,16 @@ export function exerciseLanding(begin: Begin): void {
       const saidTo = (caller: Caller) =>
         scene.store.read((view) => explainTask(sightOf(view, caller), 'a', 'ada').sentence)
       const bound = { ...ada, scope: { users: null, projects: ['web'], task: null } }
+      const stuck = async () => (await scene.store.read((view) => lookStuck(view, ada)))[0]
       expect(await saidTo(ada)).toContain('no server is running')
+      expect(await stuck()).toMatchObject({ kind: 'no_lander', severity: 'bad', tasks: 1 })
       expect(await saidTo(bound)).not.toContain('no server is running')
       const ask = { names: [`${LANDER_LOCK}here`], ttl_ms: ROLE_TTL_MS, process: null }
       const rest = { priority: 5, takeover: false }
       await scene.store.write((view) => acquireLocks(view, { ...ask, ...rest }, lander))
       expect(await saidTo(ada)).not.toContain('no server is running')
+      // What is being landed needs nobody.
+      expect(await stuck()).toBeUndefined()
     })
 
     test('can be taken back while it waits; its task stays in review', async (scene) => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { alertsNow, raiseAlert } from '../../../src/core/stats/alert.ts'
-import type { Cause } from '../../../src/core/stats/cause.ts'
+import { alertsNow, raiseAlert } from '../../../src/core/reasons/alert.ts'
+import type { Cause } from '../../../src/core/reasons/stuck.ts'
 import { spanOf } from '../../../src/core/stats/span.ts'
-import { healthOf, lookStuck } from '../../../src/core/stats/stuck.ts'
+import { explainTask, explainWaiter } from '../../../src/core/reasons/explain.ts'
+import { healthOf, lookStuck } from '../../../src/core/reasons/stuck.ts'
 import type { View } from '../../../src/core/view.ts'
 import type { Store } from '../../../src/stores/writer/store.ts'
 import { callerOf } from '../../support/helpers.ts'
@@ -70,6 +71,29 @@ export function exerciseStuck(begin: Begin): void {
       expect(next!.what).toMatch(/^bob holds b; 1 agent waits/)
     })
 
+    test('goes through a line: who waits behind one that waits for another lock too', async () => {
+      const { store, verbs } = begin()
+      await verbs.take('a', ada)
+      await verbs.wait(['a', 'b'], bob, 'M')
+      await verbs.wait('b', cyd, 'W')
+      const [cause, ...others] = await stuck(store)
+      expect(others).toEqual([])
+      expect(cause).toMatchObject({ kind: 'held', agents: 2 })
+      expect(cause!.what).toMatch(/^ada holds a; 2 agents wait/)
+      const { sentence, chain } = await store.read((view) => explainWaiter(view, 'b', 'cyd'))
+      expect(chain).toMatchObject([
+        expect.stringMatching(/^bob is number 1 of 1 in the line for a; ada holds it until 2/),
+      ])
+      expect(sentence).toBe(
+        `cyd is number 2 of 2 in the line for b; it is free, but bob comes first. ${chain[0]}.`,
+      )
+      const own = await store.read((view) => explainWaiter(view, 'b', 'bob'))
+      expect(own.sentence).toMatch(
+        /^bob is number 1 of 2 in the line for b; it is free; it needs a/,
+      )
+      expect(own.chain).toEqual(chain)
+    })
+
     test('is a holder that was not heard of for half its TTL', async () => {
       const { machine, store, verbs } = begin()
       await verbs.take('a', ada, { ttl_ms: 60_000 })
@@ -83,31 +107,54 @@ export function exerciseStuck(begin: Begin): void {
       expect(await stuck(store)).toMatchObject([silent])
     })
 
-    test('counts as ready what an agent may claim, and not what a limit holds back', async () => {
+    test('counts as ready what an agent may claim, and tells what holds the others', async () => {
       const { machine, store, verbs } = begin()
       await verbs.add('busy', ada, { id: 'one', user: 'grace' })
       await verbs.add('held back', ada, { id: 'two', user: 'grace' })
       await verbs.claim('one', bob, { ttl_ms: 600_000 })
       machine.advance(120_000)
-      const waiting = await stuck(store)
-      expect(waiting).toMatchObject([{ what: '1 task is unclaimed: no agent may claim it yet' }])
+      const what = '1 task waits because user grace is busy with task one'
+      expect(await stuck(store)).toMatchObject([{ kind: 'user_busy', what }])
       await verbs.add('passed by', ada, { id: 'three', user: 'linus' })
       machine.advance(120_000)
-      const [ready] = await stuck(store)
+      const ready = (await stuck(store)).find(({ kind }) => kind === 'unclaimed')
       expect(ready).toMatchObject({ what: '1 task is ready, but no agent has claimed it yet' })
-      expect(ready!.about).toEqual([{ kind: 'task', id: 'three' }])
+      expect(ready!.about).toEqual([
+        { kind: 'user', id: 'linus' },
+        { kind: 'task', id: 'three' },
+      ])
+    })
+
+    test('is a task that waits for one that is cancelled', async () => {
+      const { store, verbs } = begin()
+      await verbs.add('first', ada, { id: 'a' })
+      await verbs.add('then', ada, { id: 'b', depends_on: ['a'] })
+      await verbs.move('a', 'cancelled', ada)
+      const what = '1 task waits for task a, which is cancelled'
+      const input = { id: 'a', status: 'todo' }
+      expect(await stuck(store)).toMatchObject([
+        { kind: 'dependency', severity: 'warn', tasks: 1, behind: 0, actions: [{ input }] },
+      ])
+      expect((await stuck(store))[0]!.what).toBe(what)
     })
 
     test('many deaths in the last hour need a person, whoever saw them', async () => {
       const { machine, store, verbs } = begin()
       if (!store.isDatabase) return
+      // One holder, however many locks it had.
       for (let i = 0; i < 12; i += 1) await verbs.take(`lock-${i}`, ada, { ttl_ms: 1_000 })
       machine.advance(5_000)
       await verbs.sweep()
+      expect(await stuck(store)).toEqual([])
+      for (let i = 0; i < 12; i += 1) {
+        await verbs.take(`lock-${i}`, callerOf(`agent-${i}`), { ttl_ms: 1_000 })
+      }
+      machine.advance(5_000)
+      await verbs.sweep()
       const [cause] = await stuck(store)
-      expect(cause).toMatchObject({ kind: 'deaths', severity: 'bad' })
-      expect(cause!.what).toContain('12 leases expired')
-      expect(healthOf([cause!]).state).toBe('degraded')
+      expect(cause).toMatchObject({ kind: 'deaths', severity: 'warn', agents: 13 })
+      // What they did comes back by itself.
+      expect(healthOf([cause!]).state).toBe('ok')
       machine.advance(2 * 3600_000)
       expect(await stuck(store)).toEqual([])
     })
@@ -116,7 +163,7 @@ export function exerciseStuck(begin: Begin): void {
       const { machine, store, verbs } = begin()
       await verbs.take('a', ada, { ttl_ms: 3600_000 })
       await verbs.wait('a', bob, 'T1')
-      const said = { subject: 'bob for a', message: 'frozen', quiet_ms: null }
+      const said = { subject: 'bob for a', message: 'frozen', lasts_ms: null }
       await store.write((view) => {
         raiseAlert(view, { key: 'long_wait:T1', rule: 'long_wait', ...said }, false)
         raiseAlert(
@@ -174,12 +221,38 @@ export function exerciseStuck(begin: Begin): void {
         await verbs.enqueue({ id: 'c', user: 'ann', depends_on: ['a'] })
         const [cause, ...others] = await stuck(store)
         expect(others).toEqual([])
-        const what = '2 tasks (b and a) failed: "exit 1"; 1 task waits for that'
+        const what = '2 tasks (a and b) failed: "exit 1"; 1 task waits for that'
         expect(cause).toMatchObject({ kind: 'failed', severity: 'warn', tasks: 2, what })
-        expect(cause!.about.at(-1)).toEqual({ kind: 'run', id: 'b.1' })
-        expect(cause!.actions.map(({ input }) => input)).toEqual([{ id: 'b' }, { id: 'a' }])
+        expect(cause!.about).toContainEqual({ kind: 'run', id: 'b.1' })
+        expect(cause!.actions.map(({ input }) => input)).toEqual([{ id: 'a' }, { id: 'b' }])
       },
     )
+
+    queueTest('a chain is told to its root, and what is behind counts', async (scene) => {
+      const { store, verbs } = scene
+      for (const id of ['a', 'b']) await verbs.enqueue({ id, user: 'ann' })
+      await verbs.enqueue({ id: 'c', user: 'ben', depends_on: ['b'] })
+      await verbs.enqueue({ id: 'd', user: 'cem', depends_on: ['c'] })
+      const { run, process } = await scene.begun('a')
+      await verbs.take('git:web', bob)
+      const explained = () => store.read((view) => explainTask(view, 'd', 'ada'))
+      const chain = [
+        'Task c waits for task b, which is todo',
+        'Task b waits because user ann is busy with task a',
+      ]
+      expect(await explained()).toMatchObject({
+        sentence: `Task d waits for task c, which is todo. ${chain.join('. ')}.`,
+        chain,
+      })
+      const [busy] = await stuck(store)
+      expect(busy).toMatchObject({ kind: 'user_busy', tasks: 1, behind: 2 })
+      // What runs goes on, unless its agent waits in turn.
+      await verbs.wait('git:web', callerOf(run.agent, { process }), 'T', { process })
+      const { chain: longer } = await explained()
+      expect(longer.slice(2)).toMatchObject([
+        expect.stringMatching(/in the line for git:web; bob holds/),
+      ])
+    })
 
     queueTest('a hold is one span, however many events tell of its end', async (scene) => {
       const { machine, store, verbs } = scene

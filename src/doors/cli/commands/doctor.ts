@@ -184,6 +184,15 @@ const CHECKS: [what: string, check: Check][] = [
     },
   ],
   [
+    'work',
+    async (context) => {
+      if (!storeExists(context.place)) return { ok: true, says: 'none' }
+      const { health, items } = await context.call(stats.stuck, { limit: 1 })
+      const says = health.why || 'nothing is stuck that does not go on by itself'
+      return { ok: health.state !== 'degraded', says, next: items[0]?.next ?? '' }
+    },
+  ],
+  [
     'alerts',
     async (context) => {
       if (!storeExists(context.place)) return { ok: true, says: 'none' }

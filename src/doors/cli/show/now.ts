@@ -1,6 +1,6 @@
 import pc from 'picocolors'
 import { agentKind } from '../../../core/caller.ts'
-import type { Now } from '../../../core/stats/now.ts'
+import type { Now } from '../../../core/reasons/now.ts'
 import { span } from '../../reads/pen.ts'
 import { clock } from './table.ts'
 import { clean, fit, widthOf } from './width.ts'
