@@ -1,7 +1,7 @@
 import { keyOf } from '../src/core/rows.ts'
 import { putMemory } from '../src/core/memory/memory.ts'
 import type { Provider } from '../src/daemon/embedding/provider.ts'
-import { pack, toHex } from '../src/daemon/embedding/vector.ts'
+import { pack, toHex } from '../src/daemon/embedding/vectors.ts'
 import { textTools } from '../src/operations/text_merge.ts'
 import type { Store } from '../src/stores/writer/store.ts'
 import { callerOf } from './claims.ts'

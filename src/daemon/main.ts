@@ -9,7 +9,7 @@ export { readConfig, readSaid } from './config/config.ts'
 export { diffOf, keepOne } from './worktrees/ask.ts'
 export { outliveRejections } from '../doors/broken.ts'
 // reason: the room for background jobs
-export { DirectMeaning } from './embedding/direct.ts'
+export { DirectMeaning } from './embedding/meaning.ts'
 
 declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 

@@ -32,3 +32,40 @@ export class TurnsByLine {
     await Promise.all(this.serving.values())
   }
 }
+
+/** Work that is done once more when somebody wakes it meanwhile, while it `mayWork`. */
+export class WorkRounds {
+  private again = false
+  private working: Promise<void> | undefined
+  private timer: NodeJS.Timeout | undefined
+
+  /** A round never fails. */
+  constructor(
+    private readonly mayWork: () => boolean,
+    private readonly round: () => Promise<void>,
+  ) {}
+
+  wake(): void {
+    this.again = true
+    if (this.mayWork()) this.working ??= this.work().finally(() => (this.working = undefined))
+  }
+
+  /** Unless somebody wakes it before: what it waits for may come without an event. */
+  wakeIn(ms: number): void {
+    clearTimeout(this.timer)
+    this.timer = setTimeout(() => this.wake(), ms).unref()
+  }
+
+  /** Until the round that is under way has ended; it wakes no more by itself. */
+  async over(): Promise<void> {
+    clearTimeout(this.timer)
+    await this.working
+  }
+
+  private async work(): Promise<void> {
+    while (this.mayWork() && this.again) {
+      this.again = false
+      await this.round()
+    }
+  }
+}

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { contradicts } from '../../src/core/memory/contradiction.ts'
-import { cosine, pack } from '../../src/daemon/embedding/vector.ts'
+import { cosine, pack } from '../../src/daemon/embedding/vectors.ts'
 import { FACTS, judge, measure, NOTES, PAIRS, precisionOf, QUERIES, UNANSWERED } from './held.ts'
 import { FileModel } from './model.ts'
 import { Notes, STORES } from './scene.ts'

@@ -6,12 +6,11 @@ import { type Config, readConfig } from '../config/config.ts'
 import { watchConfig } from '../config/watch.ts'
 import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
-import { step } from '../steps.ts'
-import { findDuplicates } from './duplicates.ts'
-import { type Desk, embedNotes } from './embed.ts'
+import { WorkRounds } from '../turns.ts'
+import { step } from '../../machine/test_build.ts'
 import { IndexedMeaning } from './meaning.ts'
-import type { Provider } from './provider.ts'
 import { openProvider } from './providers.ts'
+import { type Desk, embedNotes, findDuplicates } from './read_notes.ts'
 
 /** How long an end waits for what cannot be given up at once. */
 const END_MS = 3_000
@@ -49,17 +48,17 @@ export class NoteKeeper {
   private readonly role: Role
   private readonly elected: Elected
   private config: Config
-  private provider: Provider | undefined
   private meaning: IndexedMeaning | undefined
   private active = false
   private isOpen = false
   private isElecting = false
   private heard_ms = Number.NEGATIVE_INFINITY
-  private again = false
   private isPaused = false
   private opening: Promise<void> | undefined
-  private working: Promise<void> | undefined
-  private timer: NodeJS.Timeout | undefined
+  private readonly rounds = new WorkRounds(
+    () => this.isWorking,
+    () => this.work(),
+  )
   private stops: (() => void)[] = []
 
   constructor(
@@ -91,7 +90,6 @@ export class NoteKeeper {
 
   async stop(): Promise<void> {
     this.isOpen = false
-    clearTimeout(this.timer)
     for (const stop of this.stops) stop()
     // What is being embedded is given up: the next keeper does it.
     await this.closeMeaning()
@@ -100,28 +98,26 @@ export class NoteKeeper {
 
   private beginDuty(): Promise<void> {
     this.active = true
-    this.wake()
+    this.rounds.wake()
     return Promise.resolve()
   }
 
   private async endDuty(): Promise<void> {
     this.active = false
-    await Promise.race([this.working, soon()])
+    await Promise.race([this.rounds.over(), soon()])
   }
 
   private openMeaning(): Promise<void> {
-    this.opening ??= this.openProvider().finally(() => (this.opening = undefined))
-    return this.opening
+    return (this.opening ??= this.openProvider().finally(() => (this.opening = undefined)))
   }
 
   private async openProvider(): Promise<void> {
-    if (this.provider) return
+    if (this.meaning) return
     const { config } = this
     const { env, open = openProvider } = this.options
     const provider = await open(config, env)
     if (!provider) return
     if (!this.isOpen || this.config !== config) return provider.close()
-    this.provider = provider
     this.meaning = new IndexedMeaning(this.store, provider)
     this.store.meaning = this.meaning
   }
@@ -135,12 +131,11 @@ export class NoteKeeper {
   }
 
   private async closeMeaning(): Promise<void> {
-    const { provider } = this
-    this.meaning?.stop()
+    const { meaning } = this
+    meaning?.stop()
     this.store.meaning = undefined
     this.meaning = undefined
-    this.provider = undefined
-    await provider?.close()
+    await meaning?.model.close()
   }
 
   /** Another provider: its vectors are made behind the scenes, and found as they come. */
@@ -150,11 +145,11 @@ export class NoteKeeper {
     if (JSON.stringify(config.memory) === before) return
     this.isPaused = true
     await this.closeMeaning()
-    await this.working
+    await this.rounds.over()
     this.isPaused = false
     this.openSoon()
     await this.elect()
-    this.wake()
+    this.rounds.wake()
   }
 
   /** Where notes are not embedded there is nothing to be elected for. */
@@ -173,39 +168,25 @@ export class NoteKeeper {
   private hear(events: Event[]): void {
     if (!events.some(leaves)) return
     this.heard_ms = performance.now()
-    this.wake()
-  }
-
-  private wake(): void {
-    this.again = true
-    if (!this.isWorking) return
-    this.working ??= this.work().finally(() => (this.working = undefined))
-  }
-
-  private wakeIn(ms: number): void {
-    clearTimeout(this.timer)
-    this.timer = setTimeout(() => this.wake(), ms).unref()
+    this.rounds.wake()
   }
 
   private async work(): Promise<void> {
-    while (this.isWorking && this.again) {
-      this.again = false
-      try {
-        await this.openMeaning()
-        if (!this.provider || !this.meaning) return
-        const { provider } = this
-        await this.store.write((view) => adoptProvider(view, provider, this.duty()))
-        while (this.isWorking && (await this.next(this.provider, this.meaning)));
-        const due = await this.store.read((view) => {
-          const at = nextDue(view)
-          return at === null ? null : Math.max(0, at - view.now)
-        })
-        if (due !== null) this.wakeIn(due)
-      } catch (error) {
-        if (!this.isWorking) return
-        this.options.say(`what is behind notes has to wait: ${(error as Error).message}`)
-        this.wakeIn(RETRY_MS)
-      }
+    try {
+      await this.openMeaning()
+      const { meaning } = this
+      if (!meaning) return
+      await this.store.write((view) => adoptProvider(view, meaning.model, this.duty()))
+      while (this.isWorking && (await this.next(meaning)));
+      const due = await this.store.read((view) => {
+        const at = nextDue(view)
+        return at === null ? null : Math.max(0, at - view.now)
+      })
+      if (due !== null) this.rounds.wakeIn(due)
+    } catch (error) {
+      if (!this.isWorking) return
+      this.options.say(`what is behind notes has to wait: ${(error as Error).message}`)
+      this.rounds.wakeIn(RETRY_MS)
     }
   }
 
@@ -229,7 +210,7 @@ export class NoteKeeper {
   }
 
   /** Reads some of the notes that are due. False when none is. */
-  private async next(provider: Provider, meaning: IndexedMeaning): Promise<boolean> {
+  private async next(meaning: IndexedMeaning): Promise<boolean> {
     step('worker:idle')
     await this.giveWay()
     const { store } = this
@@ -237,8 +218,8 @@ export class NoteKeeper {
     if (ids.length === 0) return false
     step('notes:begun')
     const isActive = () => this.isWorking
-    const desk: Desk = { store, provider, duty: () => this.duty(), isActive }
-    await findDuplicates(desk, meaning, await embedNotes(desk, ids))
+    const desk: Desk = { store, meaning, duty: () => this.duty(), isActive }
+    await findDuplicates(desk, await embedNotes(desk, ids))
     step('notes:done')
     return true
   }

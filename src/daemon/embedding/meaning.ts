@@ -3,26 +3,30 @@ import type { Event } from '../../core/event.ts'
 import { keyOf } from '../../core/rows.ts'
 import type { Finder, Meaning, Meant, VectorRow } from '../../stores/port.ts'
 import type { Store } from '../../stores/writer/store.ts'
-import { Nearest } from './nearest.ts'
+import { NOT_EMBEDDED } from '../../operations/search_find.ts'
+import { folderOf, type Place } from '../../stores/open.ts'
+import { readConfig } from '../config/config.ts'
 import type { Provider } from './provider.ts'
-import { fromBytes, pack, type Packed } from './vector.ts'
+import { openProvider } from './providers.ts'
+import { fromBytes, Nearest, pack, type Packed } from './vectors.ts'
 
 /** Notes read at once, and vectors put in before others get their turn. */
 const PAGE = 256
 const TURN = 16
 /** How long a search waits for a model that others keep busy, or an index that is being built. */
 const PATIENCE_MS = 5_000
+/** Without a server all are read first, so many in about as long as loading the model takes. */
+const NOTES_MAX = 20_000
 /** What is less alike than this is no answer. */
 const LEAST = 0.15
 
 /** The id of a note, from that of one of its versions. */
-export const memoryOf = (version_id: string) => version_id.slice(0, version_id.lastIndexOf('\n'))
+const memoryOf = (version_id: string) => version_id.slice(0, version_id.lastIndexOf('\n'))
 
 /** Vectors in memory, kept in step with the store by its events, and the model that made them. */
 export class IndexedMeaning implements Meaning {
   private readonly finder: Finder
-  private index: Nearest
-  private readonly versions = new Map<string, string[]>()
+  private index = new Nearest()
   private readonly changed = new Set<string>()
   private loading: Promise<void> | undefined
   private isLoaded = false
@@ -34,7 +38,6 @@ export class IndexedMeaning implements Meaning {
     readonly model: Provider,
   ) {
     this.finder = store.finder!
-    this.index = new Nearest(model.dimensions)
     this.forget = store.onCommit(
       (events) => this.hear(events),
       () => this.drop(),
@@ -72,21 +75,8 @@ export class IndexedMeaning implements Meaning {
   }
 
   /** Notes near a vector, each once, the best first. */
-  async near(
-    vector: Packed,
-    scopes: string[] | undefined,
-    limit: number,
-    least: number,
-  ): Promise<Hit[]> {
-    // A note whose versions disagree is found once for each of them.
-    const found = await this.index.near(vector, 2 * limit, { scopes, least })
-    const best = new Map<string, number>()
-    for (const { id, similarity } of found) {
-      const note = memoryOf(id)
-      if (similarity > (best.get(note) ?? least)) best.set(note, similarity)
-    }
-    const hits = [...best].map(([id, score]) => ({ id, score }))
-    return hits.toSorted((a, b) => b.score - a.score).slice(0, limit)
+  near(vector: Packed, scopes: string[] | undefined, limit: number, least: number): Promise<Hit[]> {
+    return this.index.near(vector, limit, { scopes, least })
   }
 
   /** Until all that was embedded is in the index. */
@@ -116,9 +106,7 @@ export class IndexedMeaning implements Meaning {
   private async take(rows: VectorRow[]): Promise<void> {
     for (const [i, { id, scope, bytes }] of rows.entries()) {
       if (!bytes || bytes.length !== this.model.dimensions + 4) continue
-      const note = memoryOf(id)
-      this.versions.set(note, [...(this.versions.get(note) ?? []), id])
-      this.index.put(id, scope, fromBytes(bytes))
+      this.index.add(memoryOf(id), scope, fromBytes(bytes))
       if (i % TURN === TURN - 1) await new Promise((resolve) => void setImmediate(resolve))
     }
   }
@@ -147,8 +135,7 @@ export class IndexedMeaning implements Meaning {
       const rows = await this.finder.vectorsOf(this.provider, ids)
       for (const id of ids) {
         this.changed.delete(id)
-        for (const version of this.versions.get(id) ?? []) this.index.remove(version)
-        this.versions.delete(id)
+        this.index.remove(id)
       }
       await this.take(rows)
     }
@@ -156,8 +143,7 @@ export class IndexedMeaning implements Meaning {
 
   /** The store was put back to an earlier state: nothing that is known holds. */
   private drop(): void {
-    this.index = new Nearest(this.model.dimensions)
-    this.versions.clear()
+    this.index = new Nearest()
     this.changed.clear()
     this.isLoaded = false
     this.loading = undefined
@@ -171,4 +157,47 @@ async function soon<T>(work: Promise<T>): Promise<T | undefined> {
     timer = setTimeout(() => resolve(undefined), PATIENCE_MS)
   })
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
+
+/**
+ * Searches by meaning without a server: the model is loaded for this one question (about half a
+ * second), and every vector is compared. Where that is not affordable, it says so.
+ */
+export class DirectMeaning implements Meaning {
+  readonly provider = 'loaded when asked'
+
+  constructor(
+    private readonly store: Store,
+    private readonly place: Place,
+    private readonly env: NodeJS.ProcessEnv,
+  ) {}
+
+  async search(
+    query: string,
+    scopes: string[] | undefined,
+    limit: number,
+  ): Promise<Meant | string> {
+    const finder = this.store.finder!
+    const embedding = await this.store.read((view) => view.get('embedding', 'embedding'))
+    if (!embedding) return NOT_EMBEDDED
+    const { notes } = await finder.tallyMemory(embedding)
+    if (notes > NOTES_MAX) return `${notes} notes are too many without a server (leasehold up)`
+    try {
+      const provider = await openProvider(readConfig(folderOf(this.place), this.env), this.env)
+      if (!provider) return 'embeddings are off'
+      try {
+        if (provider.name !== embedding.provider) return `embedded by ${embedding.provider}`
+        const [vector] = await provider.embed([query], true)
+        const meaning = new IndexedMeaning(this.store, provider)
+        await meaning.ready()
+        const hits = await meaning.near(pack(vector!), scopes, limit, LEAST)
+        meaning.stop()
+        return { hits, floor: provider.floor }
+      } finally {
+        await provider.close()
+      }
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
 }
