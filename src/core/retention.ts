@@ -43,28 +43,32 @@ const isBound = (value: unknown, max: number) =>
   value === null || (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= max)
 
 /**
- * The part `retention` of a configuration, with defaults for what it leaves out. Where it says
- * something that cannot be understood, nothing of that kind leaves: what is wrong is told
- * elsewhere, and what is gone is gone.
+ * The part `retention` of a configuration, with defaults for what it leaves out: of `days`, the
+ * word for all kinds that have an age, and else those above. Where it says something that cannot be
+ * understood, nothing of that kind leaves: what is wrong is told elsewhere, and what is gone is
+ * gone.
  */
-export function retentionOf(said: unknown): Retention {
-  if (said === undefined) return RETENTION
-  const kinds = Object.entries(RETENTION).map(([kind, bound]) => {
-    const given = (said as Record<string, unknown> | null)?.[kind]
-    return [kind, given === undefined && isPlain(said) ? bound : boundOf(given, bound)]
+export function retentionOf(said: unknown = {}): Retention {
+  // What is no object names no number of days.
+  const { days: general, ...each } = isPlain(said) ? said : { days: NaN }
+  const kinds = Object.entries(RETENTION).map(([kind, { days, max }]) => {
+    const usual = { days: days === null || general === undefined ? days : general, max }
+    const given = each[kind]
+    return [kind, boundOf(given === undefined ? {} : given, usual)]
   })
   return Object.fromEntries(kinds) as Retention
 }
 
-const isPlain = (value: unknown): value is Partial<Bound> =>
+const isPlain = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function boundOf(given: unknown, bound: Bound): Bound {
-  if (!isPlain(given)) return { days: null, max: null }
-  const { days = bound.days, max = bound.max } = given
+function boundOf(given: unknown, usual: { days: unknown; max: unknown }): Bound {
+  const { days, max } = isPlain(given) ? { ...usual, ...given } : NEVER
   const isSound = isBound(days, DAYS_MAX) && isBound(max, ROWS_MAX)
-  return isSound ? { days, max } : { days: null, max: null }
+  return isSound ? ({ days, max } as Bound) : NEVER
 }
+
+const NEVER: Bound = { days: null, max: null }
 
 /**
  * The last of the `oldest` events that is to go, if any does. Only a beginning goes: an event

@@ -208,31 +208,6 @@ describe('a folder from elsewhere', () => {
     chownSync(file, 12_345, 0)
     expect(waits()).toBe(true)
   })
-
-  test('an approval of an older version counts for what it was of', async () => {
-    const { place, env, witness } = untrusting()
-    write(place, agent(witness))
-    await place.ok(['config', 'approve', '--yes'])
-    const folder = join(place.home, '.local/state/leasehold/approved')
-    const file = join(folder, readdirSync(folder)[0]!)
-    const { agents } = agent(witness)
-    const web = { agent: 'mine', path: '.', setup: ['make'], land: { onto: 'main' } }
-    const programs = { agents, projects: { web }, alert_command: ['/bin/tell'] }
-    writeFileSync(file, JSON.stringify({ folder: place.state, programs }))
-    expect(readConfig(place.state, env).waiting).toEqual(['projects.web'])
-    const land = { onto: 'main' }
-    const worktrees = { setup: ['make'] }
-    const alerts = { command: ['/bin/tell'] }
-    const config = { agents, projects: { web: { agent: 'mine', path: '.', worktrees } }, alerts }
-    writeFileSync(
-      file,
-      JSON.stringify({ programs: { ...programs, projects: { web: { ...web, land: undefined } } } }),
-    )
-    write(place, config)
-    expect(readConfig(place.state, env).waiting).toEqual([])
-    write(place, { ...config, projects: { web: { ...config.projects.web, land } } })
-    expect(readConfig(place.state, env).waiting).toEqual(['projects.web'])
-  })
 })
 
 test('a server starts nothing that nobody approved, says so, and begins when it is', async () => {

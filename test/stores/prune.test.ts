@@ -147,6 +147,15 @@ describe('what a configuration says of retention', () => {
       leases: { days: 3, max: RETENTION.leases.max },
     })
     for (const wrong of [null, [], 'all', 7]) expect(retentionOf(wrong)).toEqual(KEEP_ALL)
+    const general = retentionOf({ days: 5, runs: { days: 9 }, leases: { max: 2 } })
+    expect(general).toMatchObject({
+      events: { days: 5, max: RETENTION.events.max },
+      leases: { days: 5, max: 2 },
+      runs: { days: 9 },
+      tasks: { days: null, max: null },
+    })
+    expect(retentionOf({ days: null }).events).toEqual({ ...RETENTION.events, days: null })
+    expect(retentionOf({ days: '5' })).toMatchObject({ events: { days: null, max: null } })
     for (const days of ['7', -1, 1.5, 40_000, {}]) {
       const { leases, runs } = retentionOf({ leases: { days } })
       expect(leases).toEqual({ days: null, max: null })

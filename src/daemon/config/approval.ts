@@ -25,11 +25,10 @@ const SAFE = `
   projects.*.worktrees.keep.days projects.*.worktrees.keep.bytes
   hooks.mode hooks.ttl_seconds hooks.unreachable hooks.discard reservations.scope
   runs.ttl_seconds runs.grace_seconds runs.log_bytes_max
-  memory.strategies.* memory.embeddings.provider memory.embeddings.dimensions
-  memory.embeddings.duplicates_at
+  memory.strategies.* memory.embeddings.provider memory.embeddings.duplicates_at
   alerts.rules.lock_expired alerts.rules.agent_lost alerts.rules.deadlock
   alerts.rules.wait_seconds alerts.rules.queue_age_seconds alerts.rules.store_trouble_seconds
-  alerts.rules.recover_seconds retention.*.days retention.*.max`
+  alerts.rules.recover_seconds retention.days retention.*.days retention.*.max`
   .trim()
   .split(/\s+/)
   .map((each) => each.split('.'))
@@ -100,23 +99,8 @@ export function approvedFor(folder: string, env: NodeJS.ProcessEnv): Approved {
     const { uid, mode } = statSync(place)
     if (uid !== process.getuid?.() || (mode & 0o022) !== 0) return {}
     const text = readPrivate(join(place, fileFor(folder))) ?? '{}'
-    const { said, programs } = JSON.parse(text) as { said?: Approved; programs?: OldPrograms }
-    return said ?? (programs ? fromOld(programs) : {})
+    return (JSON.parse(text) as { said?: Approved }).said ?? {}
   }, {})
-}
-
-/** As approvals were kept when they were of programs alone. */
-interface OldPrograms {
-  agents: FileConfig['agents']
-  projects: Record<string, { setup?: string[]; teardown?: string[] }>
-  alert_command?: string[] | null
-}
-
-function fromOld({ agents, projects, alert_command: command = null }: OldPrograms): Approved {
-  const all = Object.entries(projects).map(([name, { setup, teardown, ...rest }]) => {
-    return [name, { ...rest, worktrees: { setup, teardown } }]
-  })
-  return { agents, projects: Object.fromEntries(all), alerts: { command } } as Approved
 }
 
 export function approve(folder: string, env: NodeJS.ProcessEnv, said: FileConfig): void {

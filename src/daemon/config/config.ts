@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { projectFolder } from '../../machine/place.ts'
 import { Refusal } from '../../core/refusal.ts'
+import { type Retention, retentionOf } from '../../core/retention.ts'
 import { textFault } from '../../core/text.ts'
 import { homeFolder } from '../../machine/login.ts'
 import { CONFIG_FILE } from '../../stores/open.ts'
@@ -13,7 +14,7 @@ import { type AgentConfig, agentOf, agentProblems, PRESETS } from './presets.ts'
 export type { AgentConfig } from './presets.ts'
 
 /** All settings, with every default filled in. Its tables inherit nothing: any name is safe. */
-export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
+export interface Config extends Omit<FileConfig, 'projects' | 'agents' | 'retention'> {
   /** `path` is absolute. `agents` are those that a task of the project may ask for by name. */
   projects: Record<
     string,
@@ -28,6 +29,7 @@ export interface Config extends Omit<FileConfig, 'projects' | 'agents'> {
       resources: string[]
     }
   >
+  retention: Retention
   /** Presets included. */
   agents: Record<string, AgentConfig>
   /**
@@ -131,6 +133,7 @@ function configOf(said: FileConfig, state: string, home: () => string): Filled {
   )
   return {
     ...said,
+    retention: retentionOf(said.retention),
     projects: table(projects),
     agents: table(names.map((name) => [name, agentOf(name, said.agents[name] ?? {})])),
     users: table(Object.entries(said.users)),

@@ -171,7 +171,6 @@ const embeddings = () => ({
   url: s.optional(address()),
   model: s.optional(s.plain(200)),
   api_key_env: s.optional(variable()),
-  dimensions: s.optional(s.whole(8, 8192)),
   duplicates_at: s.optional(s.numberIn(0, 1)),
 })
 
@@ -214,19 +213,13 @@ const alerts = () =>
     }),
   })
 
-/** What leaves by itself; null: never, or any number. */
-const retention = () =>
-  filled(
-    Object.fromEntries(
-      Object.entries(RETENTION).map(([kind, { days, max }]) => [
-        kind,
-        filled({
-          days: s.or(s.nullable(s.whole(0, DAYS_MAX)), days),
-          max: s.or(s.nullable(s.whole(0, ROWS_MAX)), max),
-        }),
-      ]),
-    ),
-  )
+/** What leaves by itself; null: never, or any number. Of `days` a kind may say other than all. */
+const retention = () => {
+  const days = s.optional(s.nullable(s.whole(0, DAYS_MAX)))
+  const kind = s.optional(section({ days, max: s.optional(s.nullable(s.whole(0, ROWS_MAX))) }))
+  const kinds = Object.fromEntries(Object.keys(RETENTION).map((each) => [each, kind]))
+  return filled({ days, ...kinds })
+}
 
 /** How work becomes part of a branch: see src/daemon/lander. */
 const landing = () =>
@@ -324,11 +317,21 @@ export function checkFile(raw: unknown): { said: FileConfig | undefined; problem
   return { said, problems: (error?.issues ?? []).flatMap(sentencesOf) }
 }
 
+/** Keys that there were, and what stands for them now. */
+const GONE = new Map([
+  ['memory.embeddings.dimensions', 'the endpoint is asked how long its vectors are'],
+  ['memory.labels', 'a pair of notes is marked `contradicts` without a model'],
+  ['memory.quotas', 'retention bounds what leaves'],
+])
+
 function sentencesOf(issue: z.core.$ZodIssue): string[] {
   if (issue.code === 'unrecognized_keys') {
     const known = issue.message.split(' ')
-    const unknown = (key: string) => `${placeOf([...issue.path, key])}: no such key`
-    return issue.keys.map((key) => `${unknown(key)}; ${hintOf(key, known)}`)
+    return issue.keys.map((key) => {
+      const place = placeOf([...issue.path, key])
+      const why = GONE.get(place)
+      return why ? `${place} is gone: ${why}` : `${place}: no such key; ${hintOf(key, known)}`
+    })
   }
   const message = issue.code === 'invalid_key' ? issue.issues[0]!.message : issue.message
   return [`${placeOf(issue.path) || 'the file'} ${message}`]
