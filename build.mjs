@@ -48,11 +48,10 @@ const BUNDLES = {
   demo: 'src/doors/cli/demo/main.ts',
   demo_agent: 'src/doors/cli/demo/agent.ts',
   runner: 'src/daemon/runner/main.ts',
-  runner_direct: 'src/daemon/runner/direct.ts',
   keeper: 'src/daemon/worktrees/main.ts',
   postgres: 'src/stores/postgres/driver.ts',
   hook: 'src/hooks/entry.ts',
-  hook_direct: 'src/hooks/direct_store.ts',
+  direct: 'src/reach/direct.ts',
   cli: 'src/doors/cli/entry.ts',
 }
 const bundleOf = new Map(Object.entries(BUNDLES).map(([name, path]) => [resolve(path), name]))

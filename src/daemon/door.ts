@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createBareServer, type Server as Bare } from 'node:net'
+import { join } from 'node:path'
 import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { isRefusal, Refusal } from '../core/refusal.ts'
@@ -9,6 +12,8 @@ import { EventHub } from '../doors/http/events.ts'
 import { loopbackHosts } from '../doors/http/guard.ts'
 import { Strangers } from '../doors/http/strangers.ts'
 import { mcpHandler } from '../doors/mcp/http.ts'
+import { writePrivate } from '../machine/private_file.ts'
+import { VERSION } from '../machine/version.ts'
 import { Access } from '../operations/access.ts'
 import { whoHas } from '../reach/server_file.ts'
 import type { Store } from '../stores/writer/store.ts'
@@ -142,4 +147,36 @@ async function closeServers(server: Server, all: Bare[]): Promise<void> {
   await Promise.all(all.map((each) => new Promise((resolve) => void each.close(resolve))))
   clearInterval(idle)
   clearTimeout(late)
+}
+
+const PORT_FILE = 'dispatch.json'
+
+export interface AgentDoor extends Door {
+  /** The next dispatcher shall open its door here. */
+  remember(): void
+}
+
+/**
+ * The door of a dispatcher that has no daemon beside it: agents come in with the tokens of their
+ * runs, exactly as they do at a daemon's, and nobody is told its admin's secret. It is opened where
+ * the last one was, if that port is free: agents that outlived that dispatcher find it there again.
+ */
+export async function openAgentDoor(store: Store, folder: string): Promise<AgentDoor> {
+  const secret = randomBytes(32).toString('base64url')
+  const door = await openDoor(store, { port: [lastPort(folder), 0], version: VERSION, secret })
+  const port = Number(new URL(door.url).port)
+  return {
+    ...door,
+    remember: () => writePrivate(folder, PORT_FILE, `${JSON.stringify({ port })}\n`),
+  }
+}
+
+/** 0, which takes any, when there was none. */
+function lastPort(folder: string): number {
+  try {
+    const { port } = JSON.parse(readFileSync(join(folder, PORT_FILE), 'utf8')) as { port: unknown }
+    return Number.isInteger(port) && Number(port) > 1023 && Number(port) < 65_536 ? Number(port) : 0
+  } catch {
+    return 0
+  }
 }

@@ -1,14 +1,15 @@
 import { setFlagsFromString } from 'node:v8'
 import { randomBytes } from 'node:crypto'
 import { grantTimeAfterAbsence } from '../core/locks/restore.ts'
-import { isRefusal } from '../core/refusal.ts'
+import { isRefusal, Refusal } from '../core/refusal.ts'
+import { sha256 } from '../machine/digest.ts'
 import { fileRefusal } from '../machine/errors.ts'
 import { checkStore, damageOf } from '../stores/care.ts'
 import { folderOf, openStore, type Place } from '../stores/open.ts'
 import type { Store } from '../stores/writer/store.ts'
 import type { Event } from '../core/event.ts'
-import { host, ownProcess } from '../machine/process.ts'
-import { announce, withdraw } from '../reach/server_file.ts'
+import { host, isStopped, ownProcess } from '../machine/process.ts'
+import { announce, readServer, withdraw } from '../reach/server_file.ts'
 import { startAlerts } from './alerts/alerts.ts'
 import { readConfig } from './config/config.ts'
 import { Leading } from './leading.ts'
@@ -18,7 +19,7 @@ import { BOUNDS, type Door, type DoorAsk, openDoor } from './door.ts'
 // reason: the room for background jobs
 import { NoteKeeper } from './embedding/keeper.ts'
 import { Landers } from './lander/landers.ts'
-import { takeDaemonRole } from './singleton.ts'
+import { Role } from './role.ts'
 import { startSweeper } from './sweeper.ts'
 
 /** How often writes by other processes are looked for: somebody may wait for what they free. */
@@ -52,9 +53,9 @@ export async function serve(
     await store.close()
     throw error
   })
-  const ended = new Promise<string>((resolve) => {
-    role.keep(resolve)
-    store.onCommit(() => undefined, undefined, resolve)
+  const ended = new Promise<string>((end) => {
+    role.keep(end)
+    store.onCommit(() => undefined, undefined, end)
   })
   // What was begun, ended in the reverse order: when all is over, and when a step of this fails.
   const ends: (() => Promise<void>)[] = [() => store.close(), () => role.release()]
@@ -65,26 +66,24 @@ export async function serve(
     }
   }
   try {
-    const address = { url: '' }
-    const dispatcher = store.isDatabase ? dispatcherOf(store, place, () => address.url) : undefined
+    let url = ''
+    const known = { place, env: process.env, say, url: () => url }
+    // Made first: a configuration that is refused opens no door.
+    const dispatcher = store.isDatabase ? new Dispatcher(store, known) : undefined
     const door = await openOurs(store, place, port, version, bounds)
-    const { url } = door
     const leading = store.leaders && leadingOf(store, place, version)
     ends.push(async () => leading?.follower.close())
     ends.push(() => door.close())
     if (leading) ends.push(() => leading.stop())
     await leading?.start()
-    address.url = url
+    url = door.url
     if (dispatcher) ends.push(() => dispatcher.stop())
     await dispatcher?.startOrStandBy()
-    const landers = store.isDatabase
-      ? new Landers(store, { place, env: process.env, say })
-      : undefined
-    if (landers) ends.push(() => landers.stop())
-    await landers?.start()
-    const keeper = store.isDatabase ? keeperOf(store, place) : undefined
-    if (keeper) ends.push(() => keeper.stop())
-    await keeper?.start()
+    const parts = dispatcher ? [new Landers(store, known), new NoteKeeper(store, known)] : []
+    for (const part of parts) {
+      ends.push(() => part.stop())
+      await part.start()
+    }
     forget()
     ends.push(await startAlerts(store, place, role, noticed))
     // Not before all of it is there: a start that fails changes nothing.
@@ -117,10 +116,6 @@ async function checkMarked(place: Place): Promise<void> {
   if (ok) say('the store was marked as damaged; a check found nothing wrong, so it is used again')
 }
 
-function keeperOf(store: Store, place: Place): NoteKeeper {
-  return new NoteKeeper(store, { place, env: process.env, say })
-}
-
 /** Other machines reach it only where the configuration says so. */
 function leadingOf(store: Store, place: Place, version: string): Leading {
   const listen = () => {
@@ -138,10 +133,6 @@ function leadingOf(store: Store, place: Place, version: string): Leading {
 const LOOPBACK = { host: '127.0.0.1', port: 0 }
 
 const say = (sentence: string) => void process.stderr.write(`leasehold: ${sentence}\n`)
-
-function dispatcherOf(store: Store, place: Place, url: () => string): Dispatcher {
-  return new Dispatcher(store, { place, env: process.env, url, say })
-}
 
 /** Opens the doors of a store that is ours, and says where they are. */
 async function openOurs(
@@ -171,4 +162,38 @@ async function openOurs(
     await close()
     throw error
   }
+}
+
+/**
+ * One daemon per store, and one per state folder of a store that many hosts share. Refuses
+ * (`unavailable`) while another serves it.
+ */
+async function takeDaemonRole(store: Store, place: Place): Promise<Role> {
+  const folder = folderOf(place)
+  const here = place.kind === 'postgres' ? `:${store.host()}:${sha256(folder).slice(0, 8)}` : ''
+  const role = new Role(store, `leasehold:daemon${here}`, 'daemon')
+  try {
+    await role.take()
+    return role
+  } catch (error) {
+    throw isRefusal(error, 'held') ? taken(folder, error) : error
+  }
+}
+
+function taken(folder: string, refusal: Refusal): Refusal {
+  const { pid } = refusal.details
+  const server = readServer(folder)
+  // What a daemon that was killed left behind names another process.
+  const url = server?.pid === pid ? server?.url : undefined
+  const where = url === undefined ? '' : ` at ${url}`
+  return new Refusal(
+    'unavailable',
+    `Another leasehold server is already running on this database (PID: ${String(pid)}${where})`,
+    {
+      next: isStopped(Number(pid))
+        ? `It is stopped. Let it go on: kill -CONT ${String(pid)}`
+        : 'Use that one: the command line finds it by itself. To replace it, stop it first.',
+      details: { pid, url: url ?? null },
+    },
+  )
 }

@@ -1,10 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { isPattern } from '../core/paths/glob_syntax.ts'
 import { globSteps, literalGlob, overlaps, parseGlob } from '../core/paths/glob.ts'
 import { checkoutAt } from '../machine/checkout.ts'
-import { QUIET } from '../machine/git_quiet.ts'
+import { gitNow } from '../machine/git_quiet.ts'
 import { keepGuarded } from '../machine/guarded.ts'
 import type { RegisteredName } from '../operations/registry.ts'
 import type { GrantedPaths } from '../operations/reservations.ts'
@@ -38,13 +37,9 @@ export function keepReserved(name: string, result: unknown, place: Place): void 
 
 function filesOf(top: string, text: string): string[] {
   const glob = parseGlob(text)
-  const args = ['-C', top, ...QUIET, 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
-  const stdio: ['ignore', 'pipe', 'ignore'] = ['ignore', 'pipe', 'ignore']
-  const known = attempt(
-    () =>
-      execFileSync('git', args, { encoding: 'utf8', timeout: GIT_MS, maxBuffer: 2 ** 26, stdio }),
-    '',
-  )
+  const args = ['ls-files', '-z', '--cached', '--others', '--exclude-standard']
+  const ask = () => gitNow(top, args, { timeout_ms: GIT_MS, isList: true }) ?? ''
+  const known = attempt(ask, '')
   const found: string[] = []
   for (const file of known.split('\0')) {
     if (file === '' || !file.startsWith(glob.base)) continue

@@ -31,7 +31,7 @@ export class Asking {
         return this.daemon
       },
       send: askBriefly,
-      open: async () => (await import('./direct_store.ts')).openDirect(env, cwd),
+      open: async () => (await import('../reach/direct.ts')).openDirect(env, cwd),
       passBy: () => (this.daemon = undefined),
       giveUp: (daemon, why) => nobodyAnswers(daemon, why),
     })

@@ -1,17 +1,16 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { admits } from '../core/caller.ts'
-import { attempt } from '../core/attempt.ts'
 import { planted } from '../core/planted.ts'
 import { argument, listed, word } from '../core/quote.ts'
 import { isRefusal } from '../core/refusal.ts'
 import { gitPlace } from '../machine/checkout.ts'
 import { sha256 } from '../machine/digest.ts'
 import { statOf } from '../machine/file_system.ts'
-import { gitList } from '../machine/git.ts'
+import { gitList, statusOf } from '../machine/git.ts'
+import { saveFiles } from '../machine/git_save.ts'
 import { type Guarded, guardedIn } from '../machine/guarded.ts'
-import { writePrivate } from '../machine/private_file.ts'
-import { saveFiles } from '../machine/salvage_files.ts'
+import { LocalFiles } from '../machine/local_files.ts'
 import type { HookContext } from './context.ts'
 import type { HookCall } from './protocol.ts'
 import type { Effects } from './shell/effects.ts'
@@ -24,7 +23,7 @@ import type { Named } from './targets.ts'
  * theirs who left it changed when they gave it back (a list for each agent, beside the sessions).
  */
 
-const FOLDER = 'left'
+const leftFiles = (state: string) => new LocalFiles(state, 'left')
 const FILES_MAX = 500
 const TOLD_MAX = 20
 const LIST = '.json'
@@ -41,14 +40,6 @@ interface Left {
 }
 
 const nameOf = (agent: string, kind: string) => `${sha256(agent).slice(0, 32)}${kind}`
-const readLeft = (folder: string, name: string): Left[] =>
-  attempt(() => [JSON.parse(readFileSync(join(folder, FOLDER, name), 'utf8')) as Left], [])
-
-function put(folder: string, name: string, value: object): void {
-  attempt(() => mkdirSync(join(folder, FOLDER), { mode: 0o700 }), undefined)
-  // Where it cannot be kept, more is saved than need be.
-  attempt(() => writePrivate(join(folder, FOLDER), name, JSON.stringify(value)), undefined)
-}
 
 /** Their holders give these files back as they are: what is in them stays theirs. */
 export function noteLeft(folder: string, records: readonly Guarded[]): void {
@@ -56,19 +47,23 @@ export function noteLeft(folder: string, records: readonly Guarded[]): void {
   for (const agent of holders) {
     const name = nameOf(agent, LIST)
     const theirs = records.filter(({ holder }) => holder === agent)
-    const all = new Map(Object.entries(readLeft(folder, name)[0]?.wrote_ms ?? {}))
+    const known = leftFiles(folder).read<Left | null>(name, null)
+    const all = new Map(Object.entries(known?.wrote_ms ?? {}))
     for (const { path, wrote_ms } of theirs) {
       all.delete(path)
       all.set(path, wrote_ms)
     }
-    put(folder, name, { agent, wrote_ms: Object.fromEntries([...all].slice(-FILES_MAX)) })
+    const wrote_ms = Object.fromEntries([...all].slice(-FILES_MAX))
+    // Where it cannot be kept, more is saved than need be.
+    leftFiles(folder).put(name, { agent, wrote_ms }, true)
   }
 }
 
 /** Who has a file, or left it changed after `committed_ms`. */
 function authorsIn(folder: string): (path: string, committed_ms?: number) => string[] {
-  const names = attempt(() => readdirSync(join(folder, FOLDER)), [])
-  const left = names.filter((name) => name.endsWith(LIST)).flatMap((name) => readLeft(folder, name))
+  const files = leftFiles(folder)
+  const names = files.names().filter((name) => name.endsWith(LIST))
+  const left = names.flatMap((name) => files.read<Left | null>(name, null) ?? [])
   const held = guardedIn(folder)
   return (path, committed_ms = 0) => [
     ...held.flatMap((each) => (each.path === path && each.holder !== '' ? [each.holder] : [])),
@@ -109,11 +104,9 @@ function lostBy(call: HookCall, effects: Effects, named: readonly Named[]): Lost
 
 /** What differs from the last commit, relative to the top; ignored files only if they are small. */
 async function uncommitted(top: string, lost: Lost, timeout_ms: number): Promise<string[]> {
-  const asked = ['--porcelain', '-z', '--no-renames', '--untracked-files=all', '--ignored=matching']
-  const args = ['status', ...asked, '--', ...lost.patterns]
-  const entries = await gitList(lost.dir, args, { timeout_ms })
-  return entries.flatMap((entry) => {
-    const [state, path] = [entry.slice(0, 2), entry.slice(3)]
+  const which = ['--untracked-files=all', '--ignored=matching', '--', ...lost.patterns]
+  const entries = await statusOf(lost.dir, { timeout_ms }, which)
+  return entries.flatMap(({ state, path }) => {
     if (path.endsWith('/')) return []
     if (state === '??') return lost.untracked ? [path] : []
     if (state !== '!!') return lost.tracked ? [path] : []
@@ -161,7 +154,7 @@ export async function saveDiscarded(
       const theirs = namesOf(paths)
       if (settings.discard === 'refuse') return { deny: refusedText(theirs), paths }
       const message = `Saved before ${caller.agent} threw it away`
-      const { ref } = await saveFiles(top, paths, message, timeout_ms)
+      const ref = await saveFiles(top, paths, message, timeout_ms)
       said.push(savedText(theirs, ref, paths))
       tellAuthors(context, whose, paths, ref)
     } catch (error) {
@@ -200,20 +193,19 @@ function tellAuthors(
   }
   for (const [author, lost] of byAuthor) {
     const name = nameOf(author, WORD)
-    const words = readWords(around.folder, name)
+    const files = leftFiles(around.folder)
+    const words = files.read<string[]>(name, [])
     words.push(toldText(caller.agent, namesOf(lost), ref, lost))
-    put(around.folder, name, words.slice(-TOLD_MAX))
+    files.put(name, words.slice(-TOLD_MAX), true)
   }
 }
-
-const readWords = (folder: string, name: string): string[] =>
-  attempt(() => JSON.parse(readFileSync(join(folder, FOLDER, name), 'utf8')) as string[], [])
 
 /** What others threw away of the caller's, since it was told last. */
 export function wordsFor({ around, caller }: HookContext): string[] {
   const name = nameOf(caller.agent, WORD)
-  const words = readWords(around.folder, name)
-  if (words.length > 0) rmSync(join(around.folder, FOLDER, name), { force: true })
+  const files = leftFiles(around.folder)
+  const words = files.read<string[]>(name, [])
+  if (words.length > 0) files.drop(name)
   return words
 }
 

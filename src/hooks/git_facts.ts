@@ -1,33 +1,16 @@
-import { QUIET, quietEnvironment } from '../machine/git_quiet.ts'
+import { gitNow } from '../machine/git_quiet.ts'
 import type { GitCommit, Discard } from './shell/effects.ts'
 
 /** Since the hook began: there must be time left to ask and to answer. */
 const GIT_UNTIL_MS = 3_500
-const OUTPUT_MAX = 16 * 1024 * 1024
 /** Of a push only the newest commits are looked at. */
 const COMMITS_MAX = 1_000
 
-/**
- * What git prints, split at NUL; nothing when it fails: then it will fail for the agent too. Throws
- * when it takes too long, because then nothing is known.
- */
+/** What git prints, split at NUL; nothing when it fails: then it will fail for the agent too. */
 function askGit(dir: string, args: string[]): string[] {
-  const { execFileSync } = process.getBuiltinModule('node:child_process')
-  try {
-    const said = execFileSync('git', ['-C', dir, ...QUIET, ...args], {
-      env: quietEnvironment(dir),
-      encoding: 'utf8',
-      timeout: Math.max(1, Math.ceil(GIT_UNTIL_MS - process.uptime() * 1000)),
-      maxBuffer: OUTPUT_MAX,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    // Names after an empty format line begin with a line's end.
-    return [...new Set(said.split('\0').map((name) => name.replace(/^\n+/, '')))].filter(Boolean)
-  } catch (error) {
-    const { status, code } = error as { status: number | null; code?: string }
-    if (typeof status === 'number' || code === 'ENOENT') return []
-    throw new Error(`git could not be asked (${code})`, { cause: error })
-  }
+  const said = gitNow(dir, args, { timeout_ms: GIT_UNTIL_MS - process.uptime() * 1000 }) ?? ''
+  // Names after an empty format line begin with a line's end.
+  return [...new Set(said.split('\0').map((name) => name.replace(/^\n+/, '')))].filter(Boolean)
 }
 
 /** Both names of what was moved are changed. */

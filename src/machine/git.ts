@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, realpathSync, statSync, utimesSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { attempt } from '../core/attempt.ts'
@@ -172,6 +172,14 @@ export async function gitList(cwd: string, args: string[], options?: GitOptions)
   return said.split(args.includes('-z') ? '\0' : '\n').filter((each) => each !== '')
 }
 
+/** The other way round: names for git to read, told apart as they are with `-z`. */
+export const nulEnded = (names: string[]) => names.map((each) => `${each}\0`).join('')
+
+/** A file by its name as git has it, byte by byte, and such a name for people: see `encoding`. */
+export const fileNamed = (folder: string, name: string) =>
+  Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(name, 'latin1')])
+export const nameAsText = (name: string) => Buffer.from(name, 'latin1').toString()
+
 /** What git would not do, in its own words. */
 export function gitRefused(args: string[], { code, out, err }: GitSaid): Refusal {
   const said = shortLine((err.trim() || out.trim()).replaceAll('\n', '; '), 500)
@@ -182,7 +190,7 @@ export function gitRefused(args: string[], { code, out, err }: GitSaid): Refusal
 }
 
 const missing = (cwd: string) =>
-  realpathOrNone(cwd) === undefined ? `there is no folder ${cwd}` : 'git is not installed'
+  existsSync(cwd) ? 'git is not installed' : `there is no folder ${cwd}`
 
 const notRun = (args: string[], why: string) =>
   new Refusal('unavailable', `git ${shown(args)} ${why}`, {
@@ -209,14 +217,6 @@ function gitEnvironment(more: Record<string, string> = {}): NodeJS.ProcessEnv {
     GIT_OPTIONAL_LOCKS: '0',
   }
   return { ...Object.fromEntries([...ours, ...who]), ...quiet, ...more }
-}
-
-function realpathOrNone(path: string): string | undefined {
-  try {
-    return realpathSync(path)
-  } catch {
-    return undefined
-  }
 }
 
 /** A repository as seen from a folder in one of its checkouts. */
@@ -269,28 +269,14 @@ export async function commitOf(
   return said.code === 0 ? said.out.trim() : undefined
 }
 
-/** A commit of `tree` that no ref names yet. */
-export function commitTree(
-  repository: string,
-  tree: string,
-  message: string,
-  parents: (string | undefined)[],
-): Promise<string> {
-  const known = [...new Set(parents)].filter((each) => each !== undefined)
-  const args = ['commit-tree', tree, '-m', message, ...known.flatMap((each) => ['-p', each])]
-  return git(repository, args)
-}
+/** An empty tree has the same name in every repository. */
+export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
-/**
- * Copies an index of git, with its age: by that git tells which files it has to look into, those
- * just as young. A copy of now would call a change of the last second, of the same size, none.
- */
-export function copyIndex(from: string, to: string): boolean {
-  if (!existsSync(from)) return false
-  const written = Math.floor(statSync(from).mtimeMs / 1000)
-  copyFileSync(from, to)
-  utimesSync(to, written, written)
-  return true
+/** What is not as the last commit has it, each path with git's two letters for how. */
+export async function statusOf(cwd: string, options?: GitOptions, more: string[] = []) {
+  const args = ['status', '--porcelain', '-z', '--no-renames', ...more]
+  const entries = await gitList(cwd, args, options)
+  return entries.map((entry) => ({ state: entry.slice(0, 2), path: entry.slice(3) }))
 }
 
 /** Keeps a commit that was landed as another one: put on top of what its target was. */

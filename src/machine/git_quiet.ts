@@ -68,16 +68,40 @@ const known = new Map<string, Record<string, string>>()
 const LIST_MS = 1_000
 
 /** The same for a program that ends soon, and may ask several times: its whole environment. */
-export function quietEnvironment(dir: string): NodeJS.ProcessEnv {
-  const { execFileSync } = process.getBuiltinModule('node:child_process')
-  const list = () =>
-    execFileSync('git', ['-C', dir, ...LIST], {
-      encoding: 'utf8',
-      timeout: LIST_MS,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
+function quietEnvironment(dir: string): NodeJS.ProcessEnv {
+  const list = () => run(dir, LIST, LIST_MS, process.env)
   const count = Number(process.env['GIT_CONFIG_COUNT'] ?? 0)
   const off = known.get(dir) ?? offIn(attempt(list, ''), count)
   known.set(dir, off)
   return { ...process.env, ...off }
+}
+
+const OUTPUT_MAX = 64 * 1024 * 1024
+
+function run(dir: string, args: string[], timeout: number, env: NodeJS.ProcessEnv): string {
+  const { execFileSync } = process.getBuiltinModule('node:child_process')
+  return execFileSync('git', ['-C', dir, ...args], {
+    ...{ encoding: 'utf8', timeout, env, maxBuffer: OUTPUT_MAX },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+}
+
+/**
+ * What git prints, for a program that ends soon; undefined where it says no: then it will say so to
+ * everybody. Throws when it takes too long: then nothing is known. With `isList` it reads no
+ * file that a filter could be asked for, and so need not be told of them.
+ */
+export function gitNow(
+  dir: string,
+  args: string[],
+  { timeout_ms, isList = false }: { timeout_ms: number; isList?: boolean },
+): string | undefined {
+  try {
+    const env = isList ? process.env : quietEnvironment(dir)
+    return run(dir, [...QUIET, ...args], Math.max(1, Math.ceil(timeout_ms)), env)
+  } catch (error) {
+    const { status, code } = error as { status: number | null; code?: string }
+    if (typeof status === 'number' || code === 'ENOENT') return undefined
+    throw new Error(`git could not be asked (${code})`, { cause: error })
+  }
 }

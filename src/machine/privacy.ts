@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs
 import { dirname } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { systemCode } from './errors.ts'
-import { QUIET } from './git_quiet.ts'
+import { gitNow } from './git_quiet.ts'
 
 /** What may stand in a folder that we have not used yet: some people configure first. */
 const HARMLESS = new Set(['config.json', 'write.lock', 'sessions'])
@@ -61,18 +61,11 @@ const LOOK_MS = 5_000
 /** Whether git would commit what is in `folder`. Without git nothing is tracked. */
 export function isTracked(folder: string): boolean {
   try {
-    const { execFileSync } = process.getBuiltinModule('node:child_process')
-    const found = execFileSync('git', [...QUIET, 'ls-files', '.'], {
-      cwd: folder,
-      encoding: 'utf8',
-      timeout: LOOK_MS,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    return found.trim() !== ''
+    const found = gitNow(folder, ['ls-files', '.'], { timeout_ms: LOOK_MS, isList: true })
+    return (found ?? '').trim() !== ''
   } catch (error) {
-    const { status, code } = error as { status: number | null; code?: string }
-    if (typeof status === 'number' || code === 'ENOENT') return false
-    throw new Refusal('unavailable', `git could not be asked whether it tracks ${folder} (${code})`)
+    const why = (error as Error).message
+    throw new Refusal('unavailable', `Whether git tracks ${folder} is not known: ${why}`)
   }
 }
 

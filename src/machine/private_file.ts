@@ -3,9 +3,15 @@ import { join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { uniqueId } from './digest.ts'
 
+/** A new file for this login only, never through a planted link. */
+export function openPrivate(path: string): number {
+  const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants
+  return fs.openSync(path, O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
+}
+
 /**
- * Whole or not at all, for this login only, and never through a planted link. Unless `synced`, a
- * power cut may take it.
+ * Whole or not at all, for this login only, in place of what is there. Unless `synced`, a power cut
+ * may take it.
  */
 export function writePrivate(
   folder: string,
@@ -14,13 +20,18 @@ export function writePrivate(
   { synced = true } = {},
 ): void {
   const temporary = join(folder, `${name}.${uniqueId()}`)
-  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants
-  const fd = fs.openSync(temporary, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
-  const bytes = typeof text === 'string' ? Buffer.from(text) : text
-  for (let at = 0; at < bytes.length;) at += fs.writeSync(fd, bytes, at)
-  if (synced) fs.fsyncSync(fd)
-  fs.closeSync(fd)
-  fs.renameSync(temporary, join(folder, name))
+  const fd = openPrivate(temporary)
+  try {
+    const bytes = typeof text === 'string' ? Buffer.from(text) : text
+    for (let at = 0; at < bytes.length;) at += fs.writeSync(fd, bytes, at)
+    if (synced) fs.fsyncSync(fd)
+    fs.renameSync(temporary, join(folder, name))
+  } catch (error) {
+    fs.rmSync(temporary, { force: true })
+    throw error
+  } finally {
+    fs.closeSync(fd)
+  }
 }
 
 /**

@@ -10,9 +10,10 @@ import {
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { OutputLog } from '../../src/daemon/runner/output_log.ts'
-import { makeRunFolder, readMeta, writeWhole } from '../../src/daemon/runner/run_folder.ts'
+import { makeRunFolder, readMeta } from '../../src/daemon/runner/run_folder.ts'
 import { temporaryFolder } from '../support/helpers.ts'
 import { runners } from './runner_agent.ts'
+import { writePrivate } from '../../src/machine/private_file.ts'
 import { runFolder } from '../../src/machine/run_output.ts'
 
 const sizeIn = (folder: string) =>
@@ -119,7 +120,7 @@ describe('the folder of a run', () => {
     const folder = temporaryFolder()
     const target = join(folder, 'target')
     symlinkSync(target, join(folder, 'meta.json'))
-    writeWhole(join(folder, 'meta.json'), '{"id":"1.1"}')
+    writePrivate(folder, 'meta.json', '{"id":"1.1"}')
     expect(readdirSync(folder)).toEqual(['meta.json'])
     expect(readMeta(folder)).toEqual({ id: '1.1' })
     writeFileSync(join(folder, 'meta.json'), '{"id":')

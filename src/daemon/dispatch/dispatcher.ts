@@ -32,7 +32,8 @@ import { TreeCare } from './tree_care.ts'
 import { memorySettingsOf, offersIn, sourceOn, queueSettingsOf } from '../config/shared_settings.ts'
 import { slackOf, startRunner } from './start_runner.ts'
 import { TrustWatch } from './trust.ts'
-import { step } from '../steps.ts'
+import { step } from '../../machine/test_build.ts'
+import { WorkRounds } from '../turns.ts'
 
 export interface DispatcherOptions {
   /** The store; `config.json` and `runs/` are in its folder. */
@@ -70,9 +71,11 @@ export class Dispatcher {
   private stopping = new AbortController()
   private fill_again_ms = FILL_AGAIN_MS
   private active = false
-  private filling: Promise<void> | undefined
+  private readonly rounds = new WorkRounds(
+    () => this.active,
+    () => this.fill(),
+  )
   private readonly settling = new Set<Promise<void>>()
-  private again = false
 
   constructor(
     private readonly store: Store,
@@ -115,7 +118,7 @@ export class Dispatcher {
     })
     this.forget = [
       this.store.onCommit((events) => this.hear(events)),
-      this.store.onOpening(() => this.fill()),
+      this.store.onOpening(() => this.rounds.wake()),
     ]
     await this.reload(readConfig(folder, env))
     this.settle('old runs', () => settleFolders(this.store, folder))
@@ -127,7 +130,7 @@ export class Dispatcher {
     this.stopWatching()
     for (const forget of this.forget) forget()
     this.stopping.abort()
-    await Promise.all([this.filling, this.trees.end(), ...this.settling])
+    await Promise.all([this.rounds.over(), this.trees.end(), ...this.settling])
   }
 
   /** A store in trouble gets over it, and the new configuration counts then. */
@@ -160,7 +163,7 @@ export class Dispatcher {
       offerResources(view, this.host, offersIn(config))
       registerDispatcher(view, dispatcher)
     })
-    this.fill()
+    this.rounds.wake()
   }
 
   private hear(events: Event[]): void {
@@ -192,29 +195,16 @@ export class Dispatcher {
     void under_way.then(() => this.settling.delete(under_way))
   }
 
-  /** Fills free slots. What happens meanwhile makes it look once more. */
-  private fill(): void {
-    this.again = true
-    this.filling ??= this.fillSlots().finally(() => (this.filling = undefined))
-  }
-
-  private async fillSlots(): Promise<void> {
-    while (this.active && this.again) {
-      this.again = false
-      try {
-        while (this.active && (await this.startSome()));
-        this.fill_again_ms = FILL_AGAIN_MS
-      } catch (error) {
-        this.options.say(`could not dispatch: ${(error as Error).message}`)
-        this.fillLater()
-      }
+  /** Fills free slots. A store in trouble may get over it without any event that would tell us. */
+  private async fill(): Promise<void> {
+    try {
+      while (this.active && (await this.startSome()));
+      this.fill_again_ms = FILL_AGAIN_MS
+    } catch (error) {
+      this.options.say(`could not dispatch: ${(error as Error).message}`)
+      this.rounds.wakeIn(this.fill_again_ms)
+      this.fill_again_ms = Math.min(this.fill_again_ms * 2, FILL_AGAIN_MS_MAX)
     }
-  }
-
-  /** A store in trouble may get over it without any event that would tell us. */
-  private fillLater(): void {
-    setTimeout(() => this.active && this.fill(), this.fill_again_ms).unref()
-    this.fill_again_ms = Math.min(this.fill_again_ms * 2, FILL_AGAIN_MS_MAX)
   }
 
   /** Claims the tasks whose turn it is, then starts their runners. False when there are none. */

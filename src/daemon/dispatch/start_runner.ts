@@ -1,15 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import type { Claim } from '../../core/tasks/claim.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { folderOf, type Place } from '../../stores/open.ts'
-import { MARK, newMark } from '../../machine/group.ts'
 import { hostIn } from '../../machine/host.ts'
 import { RUNNER } from '../../machine/process.ts'
 import type { Config } from '../config/config.ts'
 import { planLaunch, planOf, withoutStore } from './launch.ts'
-import { programEnvironment } from '../worktrees/keeper.ts'
+import { placeIn, startProgram } from '../program.ts'
 import type { RunSpec } from '../runner/spec.ts'
 import { runFolder } from '../../machine/run_output.ts'
 
@@ -24,7 +22,7 @@ interface RunnerAsk {
   place: Place
   env: NodeJS.ProcessEnv
   url: string
-  /** The secret of the agent's token. It goes through a pipe: arguments can be seen by others. */
+  /** The secret of the agent's token. */
   secret: string
 }
 
@@ -34,22 +32,12 @@ interface RunnerAsk {
  */
 export function startRunner(ask: RunnerAsk): ChildProcess {
   const spec = specOf(ask)
-  const runner = spawn(process.execPath, [fileURLToPath(new URL('runner.cjs', import.meta.url))], {
-    detached: true,
-    env: {
-      ...programEnvironment(ask.env),
-      [RUNNER]: spec.folder,
-      // Whoever comes after it must be able to stop the git commands that it left.
-      ...(spec.worktree && { [MARK]: newMark() }),
-    },
-    stdio: ['pipe', 'ignore', 'ignore'],
-  })
-  // A runner that is gone before it has read this never started anything; its claim is settled.
-  runner.on('error', () => undefined)
+  const { env } = ask
+  const more = { [RUNNER]: spec.folder }
+  const isMarked = spec.worktree !== null
+  const runner = startProgram({ name: 'runner', spec, env, more, isMarked }, 'ignore')
   // No process, or no descriptor left for its pipe: no fault of the run.
   if (runner.pid === undefined) throw new Refusal('unavailable', 'No process could be started')
-  runner.stdin.on('error', () => undefined)
-  runner.stdin.end(JSON.stringify(spec))
   runner.unref()
   return runner
 }
@@ -128,8 +116,3 @@ function leftOf({ lease }: Claim, config: Config): number | null {
 
 /** What a runner needs beyond a run's time: to begin, to stop the command, and to tell. */
 export const slackOf = ({ runs }: Config) => runs.grace_seconds * 1000 + SLACK_MS
-
-/** Where the runner finds the daemon, or the store itself; it stands in no folder of ours. */
-export function placeIn({ kind, folder, path, url }: Place): Record<string, string> {
-  return { LEASEHOLD_DIR: folder, LEASEHOLD_STORE: url ?? `${kind}:${path}` }
-}

@@ -3,9 +3,9 @@ import { seen } from '../../core/queue/worktree.ts'
 import type { Place } from '../../stores/open.ts'
 import type { Store } from '../../stores/writer/store.ts'
 import type { Config } from '../config/config.ts'
-import { type KeeperSpec, runKeeper } from '../worktrees/keeper.ts'
+import { placeIn } from '../program.ts'
+import { type KeeperSpec, rulesIn, runKeeper } from '../worktrees/keeper.ts'
 import { TurnsByLine } from '../turns.ts'
-import { placeIn } from './start_runner.ts'
 
 /** Age and room are looked at this often; what a dead run left, as soon as it is known. */
 const KEEP_MS = 3600_000
@@ -91,12 +91,4 @@ export class TreeCare {
     const where = { place: placeIn(place), host: this.store.host(), repository }
     return { ...where, rules: rulesIn(config()), want: 'settle', id: null }
   }
-}
-
-/** How projects have their worktrees saved and kept. */
-export function rulesIn({ projects }: Config): KeeperSpec['rules'] {
-  const ruled = Object.entries(projects).flatMap(([name, { worktrees }]) =>
-    worktrees ? [[name, { keep: worktrees.keep, salvage: worktrees.salvage }] as const] : [],
-  )
-  return Object.fromEntries(ruled)
 }

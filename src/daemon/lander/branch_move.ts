@@ -3,7 +3,7 @@ import { attempt } from '../../core/attempt.ts'
 import { isInside } from '../../machine/checkout.ts'
 import { GitHold } from '../../machine/git_hold.ts'
 import { workingIn } from '../../machine/proc.ts'
-import { step } from '../steps.ts'
+import { step } from '../../machine/test_build.ts'
 import { OpenCheckout } from './open_checkout.ts'
 
 interface Where {

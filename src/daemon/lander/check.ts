@@ -1,4 +1,3 @@
-import { setTimeout as after } from 'node:timers/promises'
 import { startCommand, whyNotStartable } from '../runner/command.ts'
 
 /** What came of a check: nothing to object to, or why not; and the end of what it said. */
@@ -8,7 +7,6 @@ export interface Checked {
 }
 
 const OUTPUT_MAX = 8 * 1024
-const DRAIN_MS = 1_000
 
 interface CheckAsk {
   argv: string[]
@@ -26,13 +24,9 @@ export async function runCheck(ask: CheckAsk): Promise<Checked> {
   if (why !== undefined) return { failed: `its check could not be started: ${why}`, output: '' }
   const command = await startCommand({ argv, cwd, env, stdio: 'captured' })
   let output = ''
-  const hear = (chunk: Buffer) => void (output = (output + chunk.toString()).slice(-OUTPUT_MAX))
-  const closed = [command.stdout!, command.stderr!].map((stream) => {
-    stream.on('data', hear)
-    return new Promise<void>((resolve) => void stream.once('close', resolve))
+  const drained = command.talk('', (said) => {
+    output = (output + String(said)).slice(-OUTPUT_MAX)
   })
-  command.stdin!.on('error', () => undefined)
-  command.stdin!.end()
   let late = false
   const timer = setTimeout(() => {
     late = true
@@ -46,7 +40,7 @@ export async function runCheck(ask: CheckAsk): Promise<Checked> {
   signal.removeEventListener('abort', stop)
   await command.stop()
   command.done()
-  await Promise.race([Promise.all(closed), after(DRAIN_MS, undefined, { ref: false })])
+  await drained()
   return { failed: verdict(code, killed, late ? seconds : null), output }
 }
 
@@ -54,4 +48,25 @@ function verdict(code: number | null, killed: string | null, late_s: number | nu
   if (late_s !== null) return `its check took longer than ${late_s} s`
   if (code === 0) return null
   return `its check failed (${killed === null ? `exit ${code}` : `killed by ${killed}`})`
+}
+
+const KNOWN_MAX = 200
+
+/** The newest are kept. */
+class Newest<T> extends Map<string, T> {
+  put(key: string, value: T): void {
+    this.set(key, value)
+    if (this.size > KNOWN_MAX) this.delete(this.keys().next().value!)
+  }
+}
+
+/** What commits on top of others became, and what checks said of them: nothing is done twice. */
+export class Verdicts {
+  readonly tops = new Newest<string>()
+  readonly checked = new Newest<Checked>()
+
+  /** One that failed may pass another time, so that is known for one turn only. */
+  forgetFailures(): void {
+    for (const [key, { failed }] of this.checked) if (failed !== null) this.checked.delete(key)
+  }
 }

@@ -26,13 +26,12 @@ import type { LandConfig } from '../config/schema.ts'
 import { allowedOf } from '../dispatch/launch.ts'
 import { Elected } from '../elected.ts'
 import { Role } from '../role.ts'
-import { step } from '../steps.ts'
+import { step } from '../../machine/test_build.ts'
 import { CheckoutChanges } from './checkout_changes.ts'
-import { type Checked, runCheck } from './check.ts'
-import { Verdicts } from './verdicts.ts'
+import { type Checked, runCheck, Verdicts } from './check.ts'
 import { findSource, type LandedProject, type Landable, type Source } from './source.ts'
 import { Term } from './term.ts'
-import { TurnsByLine, Turns } from '../turns.ts'
+import { WorkRounds, TurnsByLine, Turns } from '../turns.ts'
 
 export interface LanderOptions {
   repository: Repository
@@ -60,13 +59,14 @@ export class Lander {
   private term: Term | undefined
   private ending = new AbortController()
   private unwanted = new AbortController()
-  private working: Promise<unknown> | undefined
-  private again = false
+  private readonly rounds = new WorkRounds(
+    () => this.isActive,
+    () => this.look(),
+  )
   private readonly lines = new TurnsByLine()
   private readonly tree = new Turns()
   private told = ''
   private again_ms = AGAIN_MS
-  private timer: NodeJS.Timeout | undefined
   private forget = () => {}
   private readonly changes = new CheckoutChanges()
   private readonly verdicts = new Verdicts()
@@ -94,15 +94,14 @@ export class Lander {
   private async begin(): Promise<void> {
     this.ending = new AbortController()
     this.unwanted = new AbortController()
-    this.forget = this.store.onCommit((events) => events.some(mayLand) && this.wake())
-    this.wake()
+    this.forget = this.store.onCommit((events) => events.some(mayLand) && this.rounds.wake())
+    this.rounds.wake()
   }
 
   private async end(): Promise<void> {
     this.ending.abort()
     this.forget()
-    clearTimeout(this.timer)
-    await this.working
+    await this.rounds.over()
     const late = setTimeout(() => this.unwanted.abort(), GRACE_MS)
     await this.lines.over()
     clearTimeout(late)
@@ -115,26 +114,17 @@ export class Lander {
     return !this.ending.signal.aborted
   }
 
-  private wake(): void {
-    this.again = true
-    this.working ??= this.work().finally(() => (this.working = undefined))
-  }
-
   private wakeLater(in_ms = this.again_ms): void {
-    clearTimeout(this.timer)
-    this.timer = setTimeout(() => this.isActive && this.wake(), in_ms).unref()
+    this.rounds.wakeIn(in_ms)
     this.again_ms = Math.min(in_ms * 2, AGAIN_MS_MAX)
   }
 
-  private async work(): Promise<void> {
-    while (this.isActive && this.again) {
-      this.again = false
-      for (const project of this.options.projects) {
-        const looked = this.store.read((view) => targetsOf(view, project.name))
-        // A store in trouble is asked again. What one target waits for holds up no other.
-        const targets = await looked.catch(() => (this.wakeLater(), []))
-        for (const target of targets) this.serveSoon(project, target)
-      }
+  private async look(): Promise<void> {
+    for (const project of this.options.projects) {
+      const looked = this.store.read((view) => targetsOf(view, project.name))
+      // A store in trouble is asked again. What one target waits for holds up no other.
+      const targets = await looked.catch(() => (this.wakeLater(), []))
+      for (const target of targets) this.serveSoon(project, target)
     }
   }
 

@@ -5,22 +5,24 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
-  rmSync,
   statSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import { shortLine } from '../../core/quote.ts'
 import {
-  copyIndex,
+  fileNamed,
   FILES_MS,
   git,
   gitList,
   type GitOptions,
   gitSays,
+  nameAsText,
+  nulEnded,
   type Repository,
   tryGit,
 } from '../../machine/git.ts'
+import { IndexCopy } from '../../machine/git_save.ts'
 
 /** What git notes in a checkout of what a person has begun there and not ended. */
 const UNDERWAY = {
@@ -48,7 +50,7 @@ const BUSY_MS = 60_000
  * that all of it can be refused before anything has changed.
  */
 export class OpenCheckout {
-  private readonly index: string
+  private readonly index: IndexCopy
   private readonly at: GitOptions
 
   private constructor(
@@ -58,9 +60,9 @@ export class OpenCheckout {
     /** What it has checked out; null for no branch. */
     readonly branch: string | null,
   ) {
-    this.index = join(folder, `leasehold-index-${process.pid}`)
+    this.index = new IndexCopy(folder)
     // By name: around a checkout whose `.git` was removed there may be another one.
-    const env = { ...this.env, GIT_INDEX_FILE: this.index }
+    const env = { ...this.env, GIT_INDEX_FILE: this.index.path }
     this.at = { encoding: 'latin1', timeout_ms: FILES_MS, env }
   }
 
@@ -127,7 +129,7 @@ export class OpenCheckout {
     const begun = Object.entries(UNDERWAY).find(([name]) => existsSync(join(this.folder, name)))
     if (begun) return `${begun[1]} is under way there`
     if (!isLocked && existsSync(this.lock)) return `git is at work there (${this.lock})`
-    if (!copyIndex(join(this.folder, 'index'), this.index)) return 'it has no index'
+    if (!this.index.take()) return 'it has no index'
     await tryGit(this.path, ['update-index', '-q', '--refresh'], this.at)
     const isNow = await gitSays(
       this.path,
@@ -171,7 +173,7 @@ export class OpenCheckout {
     const parts = path.split('/')
     for (let depth = 1; depth <= parts.length; depth += 1) {
       const above = parts.slice(0, depth).join('/')
-      const stat = lstatSync(this.fileAt(above), { throwIfNoEntry: false })
+      const stat = lstatSync(fileNamed(this.path, above), { throwIfNoEntry: false })
       if (!stat) return false
       if (stat.isDirectory()) {
         if (depth === parts.length) return this.filesIn(above).some((file) => !known.has(file))
@@ -181,16 +183,13 @@ export class OpenCheckout {
   }
 
   private filesIn(folder: string): string[] {
-    return readdirSync(this.fileAt(folder), { withFileTypes: true, encoding: 'latin1' }).flatMap(
-      (entry) => {
-        const path = `${folder}/${entry.name}`
-        return entry.isDirectory() ? this.filesIn(path) : [path]
-      },
-    )
-  }
-
-  private fileAt(path: string): Buffer {
-    return Buffer.concat([Buffer.from(`${this.path}/`), Buffer.from(path, 'latin1')])
+    return readdirSync(fileNamed(this.path, folder), {
+      withFileTypes: true,
+      encoding: 'latin1',
+    }).flatMap((entry) => {
+      const path = `${folder}/${entry.name}`
+      return entry.isDirectory() ? this.filesIn(path) : [path]
+    })
   }
 
   /**
@@ -199,12 +198,12 @@ export class OpenCheckout {
    */
   private async settle(changes: Change[]): Promise<string[]> {
     const isThere = ({ path, isGone }: Change) =>
-      !isGone && attempt(() => lstatSync(this.fileAt(path), { throwIfNoEntry: false }), undefined)
+      !isGone &&
+      attempt(() => lstatSync(fileNamed(this.path, path), { throwIfNoEntry: false }), undefined)
     const there = changes.filter(isThere)
     const note = (entries: string[]) => {
-      const input = entries.map((entry) => `${entry}\0`).join('')
       const args = ['update-index', '--add', '--remove', '--replace', '-z', '--index-info']
-      return git(this.path, args, { ...this.at, input })
+      return git(this.path, args, { ...this.at, input: nulEnded(entries) })
     }
     await note(there.map(({ now, path }) => `${now}\t${path}`))
     await tryGit(this.path, ['update-index', '-q', '--refresh'], this.at)
@@ -217,17 +216,17 @@ export class OpenCheckout {
   /** Its files become those of `now`. Only after `obstacle`, and while its index is locked. */
   async follow(old: string, now: string): Promise<void> {
     await git(this.path, ['read-tree', '-m', '-u', old, now], this.at)
-    renameSync(this.index, join(this.folder, 'index'))
+    renameSync(this.index.path, join(this.folder, 'index'))
   }
 
   /** Nothing is left beside its own index. */
   close(): void {
-    for (const name of [this.index, `${this.index}.lock`]) rmSync(name, { force: true })
+    this.index.drop()
   }
 }
 
 const some = (paths: string[]) => {
-  const named = paths.slice(0, PATHS_MAX).map((path) => Buffer.from(path, 'latin1').toString())
+  const named = paths.slice(0, PATHS_MAX).map(nameAsText)
   const more = paths.length - named.length
   return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

@@ -1,9 +1,9 @@
 import type { Worktree } from '../../core/schema/worktree.ts'
 import type { Landing } from '../../core/schema/landing.ts'
-import { commitOf, git, gitList, type GitOptions, gitSays } from '../../machine/git.ts'
+import { commitOf, git, gitList, type GitOptions, gitSays, statusOf } from '../../machine/git.ts'
 import type { LandConfig } from '../config/schema.ts'
 import { gitAt, locationOf } from '../worktrees/tree.ts'
-import { FAR, fetchBranch, flat } from './remote.ts'
+import { FAR, fetchBranch, flat } from './term.ts'
 
 /** A landing whose commit is known; `top` is what the target would be with it. */
 export interface Landable {
@@ -117,8 +117,7 @@ async function ofFolder(folder: string): Promise<Source> {
 
 /** What is not committed, ignored files aside. */
 async function left(path: string, at?: GitOptions) {
-  const entries = await gitList(path, ['status', '--porcelain', '-z', '--no-renames'], at)
-  const paths = entries.map((entry) => entry.slice(3))
+  const paths = (await statusOf(path, at)).map((each) => each.path)
   if (paths.length === 0) return undefined
   const some = paths.slice(0, PATHS_MAX)
   const more = paths.length > some.length ? ` and ${paths.length - some.length} more` : ''

@@ -1,11 +1,13 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { planted } from '../../core/planted.ts'
 import { shortLine } from '../../core/quote.ts'
 import { Refusal } from '../../core/refusal.ts'
+import { isInside } from '../../machine/checkout.ts'
 import { sha256 } from '../../machine/digest.ts'
 import {
   commitOf,
+  EMPTY_TREE,
   FILES_MS,
   git,
   gitList,
@@ -14,14 +16,31 @@ import {
   type GitOptions,
   type GitSaid,
   landedRef,
+  nulEnded,
+  REMOTE_MS,
   type Repository,
   tryGit,
 } from '../../machine/git.ts'
+import { STATE_NAME } from '../../machine/place.ts'
 import { BranchMove, type Obstacle } from './branch_move.ts'
-import { reachesState } from './reaches_state.ts'
-import { FAR, fetchBranch, flat, nameOf } from './remote.ts'
 
 const NONE = '0'.repeat(40)
+
+/** A remote has its own patience. */
+export const FAR = { timeout_ms: REMOTE_MS }
+
+/** A branch of a remote as a ref of ours: no ref of the person's changes, of remotes or tags. */
+export async function fetchBranch(cwd: string, remote: string, branch: string, to: string) {
+  const ours = ['--quiet', '--no-tags', '--no-write-fetch-head', '--refmap=']
+  await git(cwd, ['fetch', ...ours, remote, `+refs/heads/${branch}:${to}`], FAR)
+}
+
+/** As one part of a ref: git has no `release` beside `release/1.0`. */
+export const flat = (name: string) => encodeURIComponent(name)
+
+/** Where the present state of a target stands: here, or as it was last fetched. */
+const nameOf = (target: string, remote: string | null) =>
+  remote === null ? `refs/heads/${target}` : `refs/leasehold/target/${flat(remote)}/${flat(target)}`
 
 /** What is about to become of a target: `landed` are the commits that go into it. */
 interface Move {
@@ -165,7 +184,7 @@ export class Term {
     const encoding = 'latin1'
     const { out } = await this.inTree(['ls-files', '-v', '-z'], { encoding })
     const flagged = out.split('\0').filter((each) => /^[a-zS] /.test(each))
-    const input = flagged.map((each) => `${each.slice(2)}\0`).join('')
+    const input = nulEnded(flagged.map((each) => each.slice(2)))
     for (const flag of input === '' ? [] : ['--no-skip-worktree', '--no-assume-unchanged']) {
       await this.inTree(['update-index', flag, '-z', '--stdin'], { input, encoding })
     }
@@ -220,7 +239,7 @@ export class Term {
    */
   async stack(base: string, commit: string, method: string, message: string): Promise<Stacked> {
     try {
-      const hidden = await reachesState(this, base, commit)
+      const hidden = await this.statePaths(base, commit)
       if (hidden.length > 0) return { broken: 'it changes a state folder of ours', paths: hidden }
       return await this.put(base, commit, method, message)
     } catch (error) {
@@ -229,6 +248,19 @@ export class Term {
       await this.at(base)
       return { broken, paths: [] }
     }
+  }
+
+  /** Paths with which `commit` would write to a state folder, in whatever checkout: see R50. */
+  private async statePaths(base: string, commit: string): Promise<string[]> {
+    const { top, common, state } = this
+    const { out } = await tryGit(top, ['merge-base', base, commit])
+    const from = out.trim().split('\n')[0] || EMPTY_TREE
+    const asked = ['diff-tree', '-r', '-z', '--no-renames', '--name-only', from, commit]
+    return (await gitList(top, asked)).filter((path) => {
+      if (path.toLowerCase().split('/').includes(STATE_NAME)) return true
+      const places = [top, dirname(common)].map((each) => resolve(each, path))
+      return places.some((at) => isInside(state, at) || isInside(at, state))
+    })
   }
 
   private async put(

@@ -34,7 +34,7 @@ export class RunAsking {
     this.reach = new Reach({
       find: () => findDaemon(env, folderIn(env, '/')),
       send: askSound,
-      open: async () => (await import('./direct.ts')).openDirect(env, '/'),
+      open: async () => (await import('../../reach/direct.ts')).openDirect(env, '/'),
     })
   }
 

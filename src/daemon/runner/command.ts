@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
-import type { Readable, Writable } from 'node:stream'
+import { setTimeout as after } from 'node:timers/promises'
 import { attempt } from '../../core/attempt.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { GroupRef, ProcessRef } from '../../core/rows.ts'
@@ -36,16 +37,19 @@ export interface CommandAsk {
   watcher?: Watcher | undefined
 }
 
+type Hear = (said: Buffer, isOut: boolean) => void
+
 /**
  * A command in a process group of its own that has not begun yet. `go` lets it begin, after its
  * group was written down; it never outlives this process.
  */
 export interface Command {
   group: GroupRef
-  /** What it reads and says; null unless captured. */
-  stdin: Writable | null
-  stdout: Readable | null
-  stderr: Readable | null
+  /**
+   * Gives one that is captured all that it reads, and hears all that it says. Answers how to wait
+   * for the end of that, which is there at once: only a stranger keeps a pipe open for longer.
+   */
+  talk(input: string, hear: Hear): () => Promise<unknown>
   go(): void
   signal(name: NodeJS.Signals): void
   /** Stops whatever is left of the group. False when it cannot be done. */
@@ -82,9 +86,7 @@ export async function startCommand(ask: CommandAsk): Promise<Command> {
   const soon = setTimeout(watchIt, WATCH_SOON_MS)
   return {
     group,
-    stdin: child.stdin,
-    stdout: child.stdout,
-    stderr: child.stderr,
+    talk: (input, hear) => talkTo(child, input, hear),
     go: () => {
       watchIt().watch(group.pid)
       gate.end('go\n')
@@ -98,6 +100,18 @@ export async function startCommand(ask: CommandAsk): Promise<Command> {
       watcher?.done()
     },
   }
+}
+
+const DRAIN_MS = 1_000
+
+function talkTo(child: ChildProcess, input: string, hear: Hear): () => Promise<unknown> {
+  const ended = [child.stdout!, child.stderr!].map((stream) => {
+    stream.on('data', (said: Buffer) => hear(said, stream === child.stdout))
+    return once(stream, 'close').catch(() => undefined)
+  })
+  // A command need not read what it is given.
+  child.stdin!.on('error', () => undefined).end(input)
+  return () => Promise.race([Promise.all(ended), after(DRAIN_MS, undefined, { ref: false })])
 }
 
 /** What cannot be recognised later must not begin: nobody could prove it gone. */

@@ -1,11 +1,9 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
-import { plant, type Promised } from '../../core/planted.ts'
+import { plantAsTold } from '../../machine/test_build.ts'
 import { attempt } from '../../core/attempt.ts'
 import { takeMark } from '../../machine/group.ts'
 import { EXITS, Runner } from './runner.ts'
 import { parseSpec } from './spec.ts'
-
-declare const LEASEHOLD_TEST_BUILD: boolean | undefined
 
 /** Until the end of the pipe; nothing when there is none. */
 const readSpec = () => attempt(() => readFileSync(0, 'utf8'), '')
@@ -22,11 +20,7 @@ function letGo(): void {
   }
 }
 
-// A bundle of its own has a switch of its own: see the command line's.
-if (typeof LEASEHOLD_TEST_BUILD !== 'undefined' && LEASEHOLD_TEST_BUILD) {
-  plant(process.env['LEASEHOLD_PLANT'] as Promised | undefined)
-}
-
+plantAsTold()
 takeMark()
 const spec = parseSpec(readSpec())
 letGo()

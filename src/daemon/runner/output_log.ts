@@ -1,7 +1,7 @@
 import { closeSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { openPrivate } from '../../machine/private_file.ts'
 import { OUTPUT, OUTPUT_CUT, OUTPUT_OLDER } from '../../machine/run_output.ts'
-import { openPrivate } from './run_folder.ts'
 
 /**
  * What a command says, in two files of bounded size: when one is full it takes the place of the

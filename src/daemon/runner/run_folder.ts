@@ -1,7 +1,12 @@
-import * as fs from 'node:fs'
+import { lstatSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import type { RunStatus } from '../../core/rows.ts'
+import { writePrivate } from '../../machine/private_file.ts'
+import { host, ownProcess } from '../../machine/process.ts'
+import type { ShownRun } from '../../operations/runs.ts'
+import type { Exit } from './command.ts'
+import type { RunSpec } from './spec.ts'
 
 /** What `meta.json` of a run says: who, where, since when, and how it ended. */
 export interface RunMeta {
@@ -35,51 +40,98 @@ export interface RunMeta {
  * may be at work in it. Throws when something else stands in its place.
  */
 export function makeRunFolder(folder: string): boolean {
-  fs.mkdirSync(join(folder, '..'), { recursive: true, mode: 0o700 })
+  mkdirSync(join(folder, '..'), { recursive: true, mode: 0o700 })
   try {
-    fs.mkdirSync(folder, { mode: 0o700 })
+    mkdirSync(folder, { mode: 0o700 })
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
-  const found = fs.lstatSync(folder)
+  const found = lstatSync(folder)
   const ours = found.isDirectory() && found.uid === process.getuid?.() && !(found.mode & 0o077)
   if (!ours) throw new Error(`${folder} is not a folder of this login alone`)
   return false
 }
 
-/** A new file for this login only, never through a planted link. */
-export function openPrivate(path: string): number {
-  const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants
-  return fs.openSync(path, O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
-}
-
-/** Replaces the file, whole or not at all, and durably unless `durable` is false. */
-export function writeWhole(path: string, text: string, durable = true): void {
-  // Ours alone; one that a former process of this number left behind is in the way.
-  const temporary = `${path}.${process.pid}`
-  fs.rmSync(temporary, { force: true })
-  const fd = openPrivate(temporary)
-  try {
-    const bytes = Buffer.from(text)
-    for (let at = 0; at < bytes.length;) at += fs.writeSync(fd, bytes, at)
-    if (durable) fs.fsyncSync(fd)
-    fs.renameSync(temporary, path)
-  } catch (error) {
-    fs.rmSync(temporary, { force: true })
-    throw error
-  } finally {
-    fs.closeSync(fd)
-  }
-}
-
 const META = 'meta.json'
 
 /** Writes how a run stands, in one step: a reader finds all of it, or what was there before. */
-export function writeMeta(folder: string, meta: RunMeta, durable = true): void {
-  writeWhole(join(folder, META), `${JSON.stringify(meta, null, 2)}\n`, durable)
+export function writeMeta(folder: string, meta: RunMeta, synced = true): void {
+  writePrivate(folder, META, `${JSON.stringify(meta, null, 2)}\n`, { synced })
 }
 
 /** What the runner last said; undefined when it said nothing that can be read. */
 export const readMeta = (folder: string) =>
-  attempt(() => JSON.parse(fs.readFileSync(join(folder, META), 'utf8')) as RunMeta, undefined)
+  attempt(() => JSON.parse(readFileSync(join(folder, META), 'utf8')) as RunMeta, undefined)
+
+/** What `meta.json` says of the run, stage by stage. */
+export class RunNotes {
+  /** Whether the folder is of our making. */
+  made = false
+  private readonly folder: string
+  private meta: RunMeta
+
+  constructor(spec: RunSpec) {
+    this.folder = spec.folder
+    const { run_id, task_id, user, project, agent, title, lock, fence, time_limit_ms } = spec
+    this.meta = {
+      id: run_id,
+      task_id,
+      status: 'running',
+      user,
+      project,
+      agent,
+      title,
+      lock_id: `${lock}#${fence}`,
+      lock_released: false,
+      pid: null,
+      runner_pid: process.pid,
+      runner_start: ownProcess().start,
+      host,
+      started_at: null,
+      ended_at: null,
+      exit_code: null,
+      signal: null,
+      reason: null,
+      time_limit_seconds: time_limit_ms === null ? null : time_limit_ms / 1000,
+    }
+  }
+
+  /** Whether the command was let go. */
+  get hasBegun(): boolean {
+    return this.meta.started_at !== null
+  }
+
+  /** Whether it is for us to say: the run is ours, or nobody else is at work in the folder. */
+  private get isOurs(): boolean {
+    const said = readMeta(this.folder)
+    return this.hasBegun || (said ? said.runner_pid === process.pid : this.made)
+  }
+
+  /** What is known before the store was asked. Not worth a sync: the next stage follows. */
+  begin(): void {
+    if (this.isOurs) this.write({}, false)
+  }
+
+  write(changes: Partial<RunMeta>, synced = true): void {
+    this.meta = { ...this.meta, ...changes }
+    try {
+      writeMeta(this.folder, this.meta, synced)
+    } catch {
+      // The run goes on without: the store knows the same, and the next stage writes it again.
+    }
+  }
+
+  /** The end as the store has it; without its word the run is lost, for nobody can report it. */
+  end(run: ShownRun | undefined, { code, signal }: Exit, reason: string | null): void {
+    if (!this.isOurs) return
+    this.write({
+      exit_code: code,
+      signal,
+      reason,
+      status: run?.status ?? 'lost',
+      ended_at: run?.ended_at ?? new Date().toISOString(),
+      lock_released: run?.lock_released ?? false,
+    })
+  }
+}

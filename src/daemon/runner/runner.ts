@@ -1,24 +1,23 @@
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import type { Caller } from '../../core/caller.ts'
 import { shortLine } from '../../core/quote.ts'
 import { isDecided, isRefusal } from '../../core/refusal.ts'
 import type { ShownRun } from '../../operations/runs.ts'
 import { MARK } from '../../machine/group.ts'
+import { writePrivate } from '../../machine/private_file.ts'
 import { ownProcess } from '../../machine/process.ts'
 import { type Command, type Exit, startCommand, whyNotStartable } from './command.ts'
 import { OutputLog } from './output_log.ts'
 import { keepRenewing } from '../../reach/renewing.ts'
-import { makeRunFolder, writeWhole } from './run_folder.ts'
-import { step } from '../steps.ts'
+import { makeRunFolder, RunNotes } from './run_folder.ts'
+import { step } from '../../machine/test_build.ts'
 import { RunAsking } from './asking.ts'
 import { runBrief } from './brief.ts'
-import { Notes } from './notes.ts'
 import type { RunSpec } from './spec.ts'
 import type { AskTrees } from '../worktrees/entered.ts'
 import { RunTree } from '../worktrees/run_tree.ts'
-import { Watchdog } from './watchdog.ts'
 
 /** How a runner exits: its own outcome, not that of the command. */
 export const EXITS = { told: 0, badSpec: 2, refused: 5, unanswered: 75 } as const
@@ -26,8 +25,6 @@ export const EXITS = { told: 0, badSpec: 2, refused: 5, unanswered: 75 } as cons
 /** When the ask is on its way there is time for what need not be done before. */
 const MEANWHILE_MS = 2
 
-/** Output that was written before the end is there at once; only a stranger keeps a pipe open. */
-const DRAIN_MS = 1_000
 const CLOSE_MS = 1_000
 const PAUSE_MS = 1_000
 const TEARDOWN_MS = 60_000
@@ -43,7 +40,7 @@ const NEVER_RAN: Exit = { code: null, signal: null }
  */
 export class Runner {
   private readonly asking: RunAsking
-  private readonly notes: Notes
+  private readonly notes: RunNotes
   private command: Command | undefined
   private stopping: Promise<boolean> | undefined
   private reason: string | null = null
@@ -58,7 +55,7 @@ export class Runner {
     const under = { lock, fence }
     const caller: Caller = { agent, given: true, process: ownProcess(), admin: false, under }
     this.asking = new RunAsking({ HOME: process.env['HOME'], ...place }, caller, spec.ttl_ms)
-    this.notes = new Notes(spec)
+    this.notes = new RunNotes(spec)
     const ask: AskTrees = (name, input) => this.asking.insist(name, input)
     if (spec.worktree) this.tree = new RunTree(ask, spec.worktree)
   }
@@ -96,7 +93,10 @@ export class Runner {
       }
       const brief = this.spec.brief ? runBrief(this.spec, this.tree?.made) : ''
       if (this.spec.stdin !== null) this.spec.stdin += brief
-      else if (prompt_file !== null) writeWhole(prompt_file, prompt + brief, false)
+      else if (prompt_file !== null) {
+        const name = basename(prompt_file)
+        writePrivate(dirname(prompt_file), name, prompt + brief, { synced: false })
+      }
       // As an argument it is the last one.
       else argv = [...argv.slice(0, -1), argv.at(-1)! + brief]
       const why = whyNotStartable(argv, env, cwd)
@@ -186,21 +186,15 @@ export class Runner {
     step('runner:running')
     const log = new OutputLog(this.spec.folder, this.spec.log_bytes_max)
     const watchdog = new Watchdog(this.spec, (reason) => this.stop(reason))
-    const closed = [command.stdout!, command.stderr!].map((stream) => {
-      stream.on('data', (chunk: Buffer) => {
-        watchdog.hear()
-        log.write(chunk)
-        if (stream === command.stdout) this.said = Buffer.concat([this.said, chunk]).subarray(-SAID)
-      })
-      return once(stream, 'close')
+    const drained = command.talk(this.spec.stdin ?? '', (said, isOut) => {
+      watchdog.hear()
+      log.write(said)
+      if (isOut) this.said = Buffer.concat([this.said, said]).subarray(-SAID)
     })
-    // A command need not read what it is given.
-    command.stdin!.on('error', () => undefined)
-    command.stdin!.end(this.spec.stdin ?? '')
     const exit = await command.exited
     watchdog.end()
     await this.clear(command)
-    await Promise.race([Promise.all(closed), pause(DRAIN_MS)])
+    await drained()
     await this.tearDown(command, log)
     log.close()
     return exit
@@ -213,15 +207,11 @@ export class Runner {
     const env = { ...this.spec.env, [MARK]: group.mark }
     try {
       const command = await startCommand({ ...asked, env, stdio: 'captured', grace_ms: 0 })
-      const closed = [command.stdout!, command.stderr!].map((stream) => {
-        stream.on('data', (chunk: Buffer) => log.write(chunk))
-        return once(stream, 'close')
-      })
-      command.stdin!.on('error', () => undefined).end()
+      const drained = command.talk('', (said) => log.write(said))
       command.go()
       await Promise.race([command.exited, pause(TEARDOWN_MS)])
       await this.clear(command)
-      await Promise.race([Promise.all(closed), pause(DRAIN_MS)])
+      await drained()
     } catch (error) {
       log.write(Buffer.from(`leasehold: teardown failed: ${(error as Error).message}\n`))
     }
@@ -286,3 +276,41 @@ const plainText = (said: Buffer) =>
     .trim()
 
 const plain = (text: string) => shortLine(text, REASON_MAX)
+
+/** Ends a command that takes too long, or says nothing for too long. */
+class Watchdog {
+  private readonly silence_ms: number | null
+  private readonly limit: NodeJS.Timeout | undefined
+  private quiet: NodeJS.Timeout | undefined
+  private heard = performance.now()
+
+  constructor(
+    bounds: { time_limit_ms: number | null; silence_ms: number | null },
+    private readonly stop: (reason: string) => void,
+  ) {
+    const { time_limit_ms, silence_ms } = bounds
+    this.silence_ms = silence_ms
+    if (time_limit_ms !== null) {
+      this.limit = setTimeout(() => stop(`time limit of ${time_limit_ms / 1000} s`), time_limit_ms)
+    }
+    this.listen()
+  }
+
+  /** The command said something. */
+  hear(): void {
+    this.heard = performance.now()
+  }
+
+  end(): void {
+    clearTimeout(this.limit)
+    clearTimeout(this.quiet)
+  }
+
+  /** Looks again when the silence could be too long; a timer per chunk would cost more. */
+  private listen(): void {
+    if (this.silence_ms === null) return
+    const left_ms = this.heard + this.silence_ms - performance.now()
+    if (left_ms > 0) this.quiet = setTimeout(() => this.listen(), left_ms)
+    else this.stop(`silent for ${this.silence_ms / 1000} s`)
+  }
+}

@@ -1,3 +1,4 @@
+import { attempt } from '../../core/attempt.ts'
 import type { MakeAsk } from '../worktrees/make.ts'
 
 /** All that a runner has to know about its run. It comes as JSON on standard input. */
@@ -38,65 +39,17 @@ export interface RunSpec {
   check: string[] | null
 }
 
-type Kind = 'text' | 'flag' | 'number' | 'texts' | 'record' | 'object'
-
-const FIELDS: Record<keyof RunSpec, Kind | `${Kind}?`> = {
-  run_id: 'text',
-  task_id: 'text',
-  fence: 'number',
-  agent: 'text',
-  lock: 'text',
-  user: 'text?',
-  project: 'text?',
-  title: 'text',
-  ttl_ms: 'number',
-  grace_ms: 'number',
-  folder: 'text',
-  argv: 'texts',
-  cwd: 'text',
-  env: 'record',
-  stdin: 'text?',
-  prompt_file: 'text?',
-  prompt: 'text',
-  time_limit_ms: 'number?',
-  silence_ms: 'number?',
-  log_bytes_max: 'number',
-  place: 'record',
-  worktree: 'object?',
-  brief: 'flag?',
-  commits: 'flag?',
-  check: 'texts?',
-}
-
-const isText = (value: unknown) => typeof value === 'string'
-const isRecord = (value: unknown) => value instanceof Object && !Array.isArray(value)
-
-const IS: Record<Kind, (value: unknown) => boolean> = {
-  text: isText,
-  flag: (value) => typeof value === 'boolean',
-  number: Number.isFinite,
-  texts: (value) => Array.isArray(value) && value.every(isText),
-  object: isRecord,
-  record: (value) => isRecord(value) && Object.values(value as object).every(isText),
-}
+/** Those that a dispatcher of every version says. */
+const ALWAYS: readonly (keyof RunSpec)[] = [
+  ...(['run_id', 'task_id', 'fence', 'agent', 'lock', 'title', 'ttl_ms', 'grace_ms'] as const),
+  ...(['folder', 'argv', 'cwd', 'env', 'prompt', 'log_bytes_max', 'place'] as const),
+]
 
 /**
  * Reads a spec; undefined for anything but a whole one. A dispatcher that dies while it writes
  * leaves half a spec, of which nothing may be started.
  */
 export function parseSpec(text: string): RunSpec | undefined {
-  let spec: Record<string, unknown>
-  try {
-    spec = JSON.parse(text) as Record<string, unknown>
-  } catch {
-    return undefined
-  }
-  if (!isRecord(spec)) return undefined
-  for (const [name, kind] of Object.entries(FIELDS)) {
-    const value = spec[name]
-    // A dispatcher of a former version leaves out what it does not know.
-    if ((value ?? null) === null && kind.endsWith('?')) continue
-    if (!IS[kind.replace('?', '') as Kind](value)) return undefined
-  }
-  return spec as unknown as RunSpec
+  const spec = attempt(() => JSON.parse(text) as Partial<RunSpec> | null, null)
+  return ALWAYS.every((name) => spec?.[name] !== undefined) ? (spec as RunSpec) : undefined
 }

@@ -1,8 +1,19 @@
 import type { Worktree } from '../../core/schema/worktree.ts'
-import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
-import { commitOf, copyIndex, git, gitList, type GitOptions, tryGit } from '../../machine/git.ts'
+import {
+  commitOf,
+  EMPTY_TREE,
+  fileNamed,
+  git,
+  gitList,
+  type GitOptions,
+  nameAsText,
+  nulEnded,
+  tryGit,
+} from '../../machine/git.ts'
+import { IndexCopy } from '../../machine/git_save.ts'
 import { systemCode } from '../../machine/errors.ts'
 import { adminOf, gitAt, headOf, locationOf, type SalvageRules } from './tree.ts'
 
@@ -25,8 +36,6 @@ export interface Captured {
 const FILTER_MS = 30_000
 /** There is no file, or there can be none: a tree may have names that no disk takes. */
 const CANNOT_BE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'])
-/** An empty tree has the same name in every repository. */
-const EMPTY = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
 /**
  * Looks at every file of a worktree, and puts what differs into the repository. Changes neither the
@@ -44,7 +53,7 @@ export async function capture(
 /** Paths are as git has them, byte by byte: see `encoding` in src/machine/git.ts. */
 class Capture {
   private readonly admin: string
-  private readonly index: string
+  private readonly index: IndexCopy
   private readonly at: GitOptions
   private hangs = false
   private readonly left_out: string[] = []
@@ -58,14 +67,15 @@ class Capture {
   ) {
     this.admin = adminOf(tree)
     const folder = existsSync(this.admin) ? this.admin : tree.repository
-    this.index = join(folder, `leasehold-index-${process.pid}`)
-    this.at = { ...gitAt(tree, location, this.index), encoding: 'latin1' }
+    this.index = new IndexCopy(folder)
+    this.at = { ...gitAt(tree, location, this.index.path), encoding: 'latin1' }
   }
 
   async take(): Promise<Captured> {
     try {
       const head = await headOf(this.tree)
-      const headTree = head === undefined ? EMPTY : await this.git(['rev-parse', `${head}^{tree}`])
+      const headTree =
+        head === undefined ? EMPTY_TREE : await this.git(['rev-parse', `${head}^{tree}`])
       const staged = await this.readIndex(headTree)
       await this.add(await this.paths())
       const tree = await this.writeTree()
@@ -74,10 +84,10 @@ class Capture {
       const isStaged = staged !== undefined && staged !== headTree && staged !== tree
       const differs = tree !== headTree && (!this.isUnfilled || (await this.adds(headTree, tree)))
       const isDirty = differs || isStaged || merging !== undefined
-      const [left_out, apart] = [this.left_out.map(asText), this.apart.map(asText)]
+      const [left_out, apart] = [this.left_out.map(nameAsText), this.apart.map(nameAsText)]
       return { tree, staged: isStaged ? staged : undefined, merging, isDirty, left_out, apart }
     } finally {
-      for (const name of [this.index, `${this.index}.lock`]) rmSync(name, { force: true })
+      this.index.drop()
     }
   }
 
@@ -111,14 +121,14 @@ class Capture {
   private async readIndex(headTree: string): Promise<string | undefined> {
     const own = join(this.admin, 'index')
     this.isUnfilled = existsSync(join(this.admin, 'HEAD')) && !existsSync(own)
-    if (copyIndex(own, this.index)) {
+    if (this.index.take()) {
       const { code } = await tryGit(this.location, ['ls-files', '--error-unmatch', '.'], this.at)
       // Only what git cannot read at all is given up: 1 says that nothing is in it.
       if (code <= 1) {
         const staged = await tryGit(this.location, ['write-tree'], this.at)
         return staged.code === 0 ? staged.out.trim() : undefined
       }
-      rmSync(this.index, { force: true })
+      this.index.drop()
     }
     await this.git(['read-tree', headTree])
     return undefined
@@ -150,7 +160,8 @@ class Capture {
     const there = skipped.filter((path) => this.statOf(path) !== undefined)
     const shown = { 'no-assume-unchanged': assumed, 'no-skip-worktree': there }
     for (const [flag, paths] of Object.entries(shown)) {
-      if (paths.length > 0) await this.git(['update-index', `--${flag}`, '-z', '--stdin'], z(paths))
+      if (paths.length > 0)
+        await this.git(['update-index', `--${flag}`, '-z', '--stdin'], nulEnded(paths))
     }
   }
 
@@ -171,14 +182,14 @@ class Capture {
 
   /** What was copied from the main checkout and is the same there is not lost with this copy. */
   private isCopy(path: string): boolean {
-    const main = fileIn(dirname(this.tree.repository), path)
-    const same = () => readFileSync(main).equals(readFileSync(fileIn(this.location, path)))
+    const main = fileNamed(dirname(this.tree.repository), path)
+    const same = () => readFileSync(main).equals(readFileSync(fileNamed(this.location, path)))
     return attempt(same, false)
   }
 
   private statOf(path: string) {
     try {
-      return lstatSync(fileIn(this.location, path))
+      return lstatSync(fileNamed(this.location, path))
     } catch (error) {
       if (!CANNOT_BE.has(systemCode(error) ?? '')) throw error
       return undefined
@@ -190,7 +201,7 @@ class Capture {
     if (paths.length === 0) return
     const args = ['update-index', '--add', '--remove', '--replace', '-z', '--stdin']
     // A filter that hangs is a filter that fails; it is not waited for again, file by file.
-    const at = { ...this.at, input: z(paths), timeout_ms: FILTER_MS }
+    const at = { ...this.at, input: nulEnded(paths), timeout_ms: FILTER_MS }
     const said = this.hangs
       ? undefined
       : await tryGit(this.location, args, at).catch(() => undefined)
@@ -216,21 +227,14 @@ class Capture {
     const entries = await this.list(['ls-files', '-z', '--stage'])
     for (const entry of entries) {
       const [, path = ''] = entry.split('\t')
-      const isFilled = () => readdirSync(fileIn(this.location, path)).length > 0
+      const isFilled = () => readdirSync(fileNamed(this.location, path)).length > 0
       if (entry.startsWith('160000') && attempt(isFilled, false)) this.apart.push(`${path}/`)
     }
   }
 }
-
-const fileIn = (folder: string, path: string) =>
-  Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(path, 'latin1')])
-
-const asText = (path: string) => Buffer.from(path, 'latin1').toString()
 
 /** As git reads it from a line, whatever is in it. */
 const quoted = (path: string) => {
   const octal = (byte: number) => `\\${byte.toString(8).padStart(3, '0')}`
   return `"${[...Buffer.from(path, 'latin1')].map(octal).join('')}"`
 }
-
-const z = (paths: string[]) => paths.map((path) => `${path}\0`).join('')

@@ -3,7 +3,15 @@ import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
 import { shortLine } from '../../core/quote.ts'
 import type { Worktree } from '../../core/schema/worktree.ts'
-import { commitOf, FILES_MS, git, gitList, type GitOptions, tryGit } from '../../machine/git.ts'
+import {
+  commitOf,
+  FILES_MS,
+  git,
+  gitList,
+  type GitOptions,
+  statusOf,
+  tryGit,
+} from '../../machine/git.ts'
 import { gitAt } from './tree.ts'
 
 const SUBJECT_MAX = 72
@@ -29,7 +37,7 @@ export async function commitLeft(worktree: Worktree, said: RunWords): Promise<vo
   if (on.out.trim() !== branch) return
   if ((await unsettledIn(path, at)).length > 0) return
   const isMerging = (await commitOf(path, 'MERGE_HEAD', at)) !== undefined
-  const left = await gitList(path, ['status', '--porcelain', '-z', '--no-renames'], at)
+  const left = await statusOf(path, at)
   if (left.length === 0 && !isMerging) return
   await git(path, ['add', '--all'], at)
   const author = await authorIn(path, at)
@@ -70,7 +78,7 @@ export async function mergeTarget(worktree: Worktree, onto: string): Promise<str
   const at: GitOptions = { ...gitAt(worktree, path), timeout_ms: FILES_MS }
   const target = await commitOf(path, `refs/heads/${onto}`, at)
   if (target === undefined) return []
-  const left = await gitList(path, ['status', '--porcelain', '-z', '--no-renames'], at)
+  const left = await statusOf(path, at)
   if (left.length > 0) return unsettledIn(path, at)
   const message = `Merge ${onto} into ${worktree.branch}`
   await tryGit(path, ['merge', '--quiet', '--no-edit', '-m', message, target], at)

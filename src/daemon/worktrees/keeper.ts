@@ -1,7 +1,10 @@
-import { spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import type { SeenWorktree } from '../../core/queue/worktree.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { MARK, newMark } from '../../machine/group.ts'
+import { git } from '../../machine/git.ts'
+import type { Place } from '../../stores/open.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { placeIn, startProgram } from '../program.ts'
+import { capture } from './capture.ts'
 import type { WorktreeRules } from './tree.ts'
 
 /** What a keeper is to do in one repository. It comes as JSON on standard input. */
@@ -23,27 +26,11 @@ export interface KeeperSaid {
   refused: { code: string; message: string; next: string } | null
 }
 
-/** What a program of ours needs from the environment to run git as this login does. */
-const NAMES = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LEASEHOLD_STOP_AT', 'LEASEHOLD_PLANT']
-
-export const programEnvironment = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(NAMES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
-
-/**
- * Lets a keeper do its work: a process that leads a group of its own, so that what it has started
- * can be stopped if it is killed. It ends its work even when this process dies.
- */
+/** Lets a keeper do its work: a process, so that it can be stopped with what it started. */
 export async function runKeeper(spec: KeeperSpec, env: NodeJS.ProcessEnv): Promise<KeeperSaid> {
-  const program = fileURLToPath(new URL('keeper.cjs', import.meta.url))
-  const child = spawn(process.execPath, [program], {
-    detached: true,
-    env: { ...programEnvironment(env), [MARK]: newMark() },
-    stdio: ['pipe', 'pipe', 'ignore'],
-  })
-  child.stdin.on('error', () => undefined)
-  child.stdin.end(JSON.stringify(spec))
+  const child = startProgram({ name: 'keeper', spec, env, isMarked: true }, 'pipe')
   let said = ''
-  child.stdout.on('data', (chunk: Buffer) => (said += String(chunk)))
+  child.stdout?.on('data', (chunk: Buffer) => (said += String(chunk)))
   await new Promise<void>((ended) => {
     child.once('error', () => ended())
     child.once('close', () => ended())
@@ -53,4 +40,45 @@ export async function runKeeper(spec: KeeperSpec, env: NodeJS.ProcessEnv): Promi
   } catch {
     throw new Refusal('unavailable', 'The keeper of worktrees did not come to an end')
   }
+}
+
+/** How projects have their worktrees saved and kept. */
+export function rulesIn({ projects }: Config): KeeperSpec['rules'] {
+  const ruled = Object.entries(projects).flatMap(([name, { worktrees }]) =>
+    worktrees ? [[name, { keep: worktrees.keep, salvage: worktrees.salvage }] as const] : [],
+  )
+  return Object.fromEntries(ruled)
+}
+
+/** What a worktree has changed since its branch began, as text; nobody is kept from working. */
+export async function diffOf(tree: SeenWorktree): Promise<string> {
+  const found = await capture(tree, { ignored: [], bytes_max: 0 })
+  const now = found?.tree ?? tree.salvage?.commit
+  const apart = found && found.apart.length > 0 ? `not in this diff: ${found.apart.join(', ')}` : ''
+  if (tree.base === null || now === undefined) return apart
+  const diff = await git(tree.repository, [
+    'diff',
+    '--no-ext-diff',
+    '--no-textconv',
+    '--no-color',
+    tree.base,
+    now,
+  ])
+  return [diff, apart].filter((each) => each !== '').join('\n')
+}
+
+interface Where {
+  place: Place
+  folder: string
+  env: NodeJS.ProcessEnv
+}
+
+/** Has a keeper save or remove one worktree of this host. */
+export function keepOne(
+  { id, host, repository }: SeenWorktree,
+  want: 'salvage' | 'remove',
+  { place, folder, env }: Where,
+): Promise<KeeperSaid> {
+  const rules = rulesIn(readConfig(folder, env))
+  return runKeeper({ place: placeIn(place), host, repository, rules, want, id }, env)
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { plant, type Promised } from '../../core/planted.ts'
+import { plantAsTold } from '../../machine/test_build.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { takeMark } from '../../machine/group.ts'
 import { host, ownProcess } from '../../machine/process.ts'
@@ -7,15 +7,9 @@ import { RunAsking } from '../runner/asking.ts'
 import { keepRepository } from './keep.ts'
 import type { KeeperSaid, KeeperSpec } from './keeper.ts'
 
-declare const LEASEHOLD_TEST_BUILD: boolean | undefined
-
-// A bundle of its own has a switch of its own: see the command line's.
-if (typeof LEASEHOLD_TEST_BUILD !== 'undefined' && LEASEHOLD_TEST_BUILD) {
-  plant(process.env['LEASEHOLD_PLANT'] as Promised | undefined)
-}
-
 const PATIENCE_MS = 60_000
 
+plantAsTold()
 takeMark()
 const spec = JSON.parse(readFileSync(0, 'utf8')) as KeeperSpec
 const agent = `keeper:${host}/${process.pid}`

@@ -3,13 +3,25 @@ import type { Worktree } from '../../core/schema/worktree.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../../core/attempt.ts'
-import { commitOf, commitTree, git, gitList, landedRef, tryGit } from '../../machine/git.ts'
+import { commitOf, git, gitList, landedRef, statusOf, tryGit } from '../../machine/git.ts'
+import { saveUnder } from '../../machine/git_save.ts'
 import { capture, type Captured } from './capture.ts'
-import { changedIn } from './changed.ts'
-import { adminOf, branchRef, headOf, type SalvageRules, salvageRef } from './tree.ts'
+import {
+  adminOf,
+  branchRef,
+  gitAt,
+  headOf,
+  locationOf,
+  type SalvageRules,
+  salvageRef,
+} from './tree.ts'
 
 const LEFT_OUT_MAX = 100
 const NOTED_MAX = 1000
+/** Of one worktree: everybody who looks for overlaps reads them. */
+const PATHS_MAX = 200
+/** Others wait for the end of a look. */
+const LOOK_MS = 30_000
 
 /**
  * Saves what a run left in its worktree and no commit has, under `refs/leasehold/salvage/<run>`;
@@ -87,10 +99,9 @@ async function keep(
   const { staged, merging } = found ?? {}
   const known = await savedAs(tree, { tree: files, staged, merging }, [head, ...loose])
   if (known !== undefined) return { ref, commit: known, at: tree.salvage?.at ?? at, left_out }
-  const stage = staged && (await commitTree(repository, staged, 'What was staged', [head]))
-  const parents = [head, stage, merging, ...loose, before]
-  const commit = await commitTree(repository, files, `Salvage of run ${run_id}`, parents)
-  await git(repository, ['update-ref', ref, commit, before ?? ''])
+  const kept = { tree: files, staged, head, others: [merging, ...loose] }
+  const message = `Salvage of run ${run_id}`
+  const commit = await saveUnder(repository, ref, { ...kept, message }, before)
   return { ref, commit, at, left_out }
 }
 
@@ -138,4 +149,42 @@ async function holds(
     if (commit !== undefined && !(await leadsTo(repository, [saved], commit))) return false
   }
   return true
+}
+
+/** Paths in which a commit or tree differs from where the branch began. */
+async function changedIn(tree: Worktree, now: string | undefined): Promise<string[]> {
+  if (tree.base === null || now === undefined) return []
+  return bounded(await differing(tree, tree.base, now))
+}
+
+/** The same for what its run has committed and written so far; the run is not kept from working. */
+export async function changedSoFar(tree: Worktree): Promise<string[]> {
+  const location = locationOf(tree)
+  if (tree.base === null || location === undefined) return tree.changed
+  const at = { ...gitAt(tree, location), timeout_ms: LOOK_MS }
+  const written = await statusOf(location, at, ['--untracked-files=all'])
+  const committed = await differing(tree, tree.base, 'HEAD', at)
+  return bounded([...new Set([...committed, ...written.map(({ path }) => path)])].toSorted())
+}
+
+const differing = (tree: Worktree, base: string, now: string, at = {}) =>
+  gitList(tree.repository, ['diff-tree', '-r', '-z', '--name-only', base, now], at)
+
+/**
+ * Where there are too many paths, the folders that they are in, each with a slash at its end: less
+ * exact, but none is left out.
+ */
+function bounded(paths: string[]): string[] {
+  let kept = paths
+  const deepest = Math.max(0, ...paths.map((path) => path.split('/').length - 1))
+  for (let depth = deepest; depth >= 0 && kept.length > PATHS_MAX; depth -= 1) {
+    kept = [...new Set(paths.map((path) => shortened(path, depth)))]
+  }
+  return kept
+}
+
+function shortened(path: string, depth: number): string {
+  const names = path.split('/')
+  if (names.length <= depth) return path
+  return depth === 0 ? './' : `${names.slice(0, depth).join('/')}/`
 }

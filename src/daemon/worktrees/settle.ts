@@ -1,7 +1,7 @@
 import type { Worktree } from '../../core/schema/worktree.ts'
 import { existsSync } from 'node:fs'
 import { planted } from '../../core/planted.ts'
-import { step } from '../steps.ts'
+import { step } from '../../machine/test_build.ts'
 import type { Entered } from './entered.ts'
 import { clear, removeWorktree, repositoryGone } from './remove.ts'
 import { salvage } from './salvage.ts'

@@ -1,7 +1,7 @@
 import pc from 'picocolors'
 import { isRefusal, Refusal } from '../../../core/refusal.ts'
 import type { Event } from '../../../core/event.ts'
-import type { AgentDoor } from '../../../daemon/dispatch/agent_door.ts'
+import type { AgentDoor } from '../../../daemon/door.ts'
 import type { Dispatcher } from '../../../daemon/dispatch/dispatcher.ts'
 import { startSweeper } from '../../../daemon/sweeper.ts'
 import { folderOf } from '../../../stores/open.ts'

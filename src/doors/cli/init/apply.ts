@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { step } from '../../../daemon/steps.ts'
+import { step } from '../../../machine/test_build.ts'
 import { makePrivateFolder } from '../../../machine/privacy.ts'
 import { isSame, lookAt, putFile } from './files.ts'
 import { Manifest } from './manifest.ts'

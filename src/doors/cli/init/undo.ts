@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { KINDS } from '../../../agents/kinds.ts'
-import { step } from '../../../daemon/steps.ts'
+import { step } from '../../../machine/test_build.ts'
 import { systemCode } from '../../../machine/errors.ts'
 import { type InitCheckout, shownPath } from './checkout.ts'
 import { type FileState, isInside, isSame, lookAt, putFile } from './files.ts'

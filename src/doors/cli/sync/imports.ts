@@ -1,6 +1,6 @@
 import { isRefusal } from '../../../core/refusal.ts'
 import { keyOf } from '../../../core/rows.ts'
-import { step } from '../../../daemon/steps.ts'
+import { step } from '../../../machine/test_build.ts'
 import * as memory from '../../../operations/memory.ts'
 import type { ShownVersion } from '../../../operations/memory_show.ts'
 import { sha256 } from '../../../machine/digest.ts'

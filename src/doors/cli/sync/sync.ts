@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Refusal } from '../../../core/refusal.ts'
-import { step } from '../../../daemon/steps.ts'
+import { step } from '../../../machine/test_build.ts'
 import { systemCode } from '../../../machine/errors.ts'
 import { exportNotes } from './exports.ts'
 import { list, readNamed, recover } from './files.ts'
