@@ -57,3 +57,23 @@ export async function conflictsIn(
   }
   return found
 }
+
+const LISTED_MAX = 1_000
+const PAGES_MAX = 10
+
+/** Every reservation there is, page by page, within reason. */
+export async function reservationsIn({
+  asking,
+  caller,
+}: Pick<HookContext, 'asking' | 'caller'>): Promise<ShownReservation[]> {
+  const found: ShownReservation[] = []
+  let after: string | undefined
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const input = { limit: LISTED_MAX, ...(after !== undefined && { after }) }
+    const { items, next } = await asking.ask('reserve.list', input, caller)
+    found.push(...items)
+    if (next === null) break
+    after = next
+  }
+  return found
+}

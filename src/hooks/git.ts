@@ -3,7 +3,7 @@ import { admits, leaseUnder } from '../core/caller.ts'
 import { checkoutAt } from '../machine/checkout.ts'
 import { loginName } from '../machine/login.ts'
 import { host } from '../machine/process.ts'
-import { namedAgent, sessionHere } from '../machine/family.ts'
+import { familyHere, namedAgent, sessionOf } from '../machine/family.ts'
 import { letPast } from './bypass.ts'
 import { isState } from './kept.ts'
 import { type Conflict, conflictsIn, type HookContext, NAMES_MAX } from './context.ts'
@@ -19,7 +19,7 @@ export const gitVerb = (event: string) => EVENTS[plainName(event)]
 
 /** Who runs git: as a hook, the environment or a person said; the agent above us, or the login. */
 export function gitAgent(folder: string, env: NodeJS.ProcessEnv) {
-  const session = sessionHere(folder, env)
+  const session = sessionOf(familyHere(folder, env))
   const named = namedAgent(env['LEASEHOLD_AGENT'] || undefined, session)
   // What an agent runs is its own, whatever it says for that one command.
   const agent = session && !admits(session.agent, named ?? '') ? session.agent : named

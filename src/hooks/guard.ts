@@ -1,21 +1,29 @@
 import { join } from 'node:path'
 import { literalGlob } from '../core/paths/glob.ts'
+import { quoted, word } from '../core/quote.ts'
 import { isRefusal, Refusal } from '../core/refusal.ts'
-import { type Checkout, checkoutAt } from '../machine/checkout.ts'
+import { type Checkout, checkoutAt, isHere } from '../machine/checkout.ts'
+import { statOf } from '../machine/file_system.ts'
 import { keepGuarded, type Owned } from '../machine/guarded.ts'
 import type { InputOf } from '../operations/registry.ts'
 import type { ShownReservation } from '../operations/reservations.ts'
 import { letPast } from './bypass.ts'
-import { conflictsIn, EDITING, type HookContext, placeIn } from './context.ts'
+import {
+  conflictsIn,
+  EDITING,
+  type HookContext,
+  isOwn,
+  placeIn,
+  reservationsIn,
+} from './context.ts'
 import { committedPaths, discardedPaths, unpushedPaths } from './git_facts.ts'
 import { saveDiscarded, wordsFor } from './discarded.ts'
 import type { HookCall, Verdict } from './protocol.ts'
-import { otherNames } from './hard_links.ts'
 import { nestedNotice } from './nested.ts'
 import { beginCall, endCall, noticed } from './net.ts'
 import type { Effects } from './shell/effects.ts'
 import { type Named, namedTargets } from './targets.ts'
-import { conflictText, denialOf, nameText, unknownText } from './wording.ts'
+import { conflictText, denialOf, INSTEAD, nameText, unknownText } from './wording.ts'
 
 /** A command is given a little longer than its timeout: it takes time to be stopped. */
 const MARGIN_SECONDS = 60
@@ -227,3 +235,47 @@ const COMMIT = 'Commit only your own files (git commit -m MESSAGE -- FILE…), o
 const DISCARD = 'Name only files of your own, or '
 const PUSH = 'Push a branch without these commits, or '
 const WAIT = 'wait until they are free.'
+
+/**
+ * A file may have several names (hard links), and a reservation knows one of them. Those of `names`
+ * that have another name which another agent reserved are `held`; of the others that have one, a
+ * `note` is made: a glob that covers their other names cannot be seen from here.
+ */
+async function otherNames(
+  context: HookContext,
+  checkout: Checkout,
+  names: readonly string[],
+): Promise<{ held?: string; note?: string }> {
+  const many = names.filter((name) => (fileAt(checkout, name)?.nlink ?? 1) > 1)
+  const [first] = many
+  if (first === undefined) return {}
+  const items = await reservationsIn(context)
+  const others = items.filter((item) => {
+    const isHereToo = item.checkout !== null && isHere(checkout, item.checkout)
+    return isHereToo && !item.shared && !isOwn(context.caller, item)
+  })
+  for (const name of many) {
+    const file = fileAt(checkout, name)!
+    const held = others.find(({ path }) => {
+      const other = path !== null && path !== name ? fileAt(checkout, path) : undefined
+      return other?.ino === file.ino && other.dev === file.dev
+    })
+    if (held) return { held: linkText(name, held) }
+  }
+  return { note: `${word(first)} is a hard link: its other names are changed too, ${UNSEEN}` }
+}
+
+const UNSEEN = 'and a reservation that covers one of those would not be noticed'
+
+function fileAt({ top }: Checkout, name: string) {
+  const stat = statOf(join(top, name))
+  return stat?.isFile() ? stat : undefined
+}
+
+function linkText(name: string, { path, holder, expires_at, reason }: ShownReservation): string {
+  const why = reason ? `, for: ${quoted(reason)}` : ''
+  return (
+    `Leasehold: ${word(name)} is the same file as ${word(path ?? '')} (a hard link), reserved by ` +
+    `${word(holder)} until ${expires_at}${why}. Next: ${INSTEAD}`
+  )
+}

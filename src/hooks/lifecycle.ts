@@ -12,7 +12,7 @@ import type { HookCall, Verdict } from './protocol.ts'
 import type { Effects } from './shell/effects.ts'
 import { endGuard } from './net.ts'
 import { noteSeen, unseenChange } from './seen.ts'
-import { endTurn } from './turn_end.ts'
+import { endTurn } from './turns.ts'
 import { unreadText } from './wording.ts'
 
 /** What a hook does about an event of its agent. */

@@ -18,7 +18,7 @@ import {
   type Verdict,
 } from './protocol.ts'
 import { readCall } from './read.ts'
-import { rememberScenes, scenesBefore, scenesOf } from './scenes.ts'
+import { rememberScenes, type StoreScene, scenesBefore, scenesOf } from './scenes.ts'
 import { secretRead } from './secret.ts'
 import type { HookSettings } from './settings.ts'
 import { standing } from '../reach/server_file.ts'
@@ -54,27 +54,19 @@ async function hook(argv: string[], env: NodeJS.ProcessEnv): Promise<Answer> {
   const own = agentProcess()
   if (call.event === 'before') rememberScenes(env, own, call.cwd, scenes)
   else scenes.push(...scenesBefore(env, own, scenes))
-  const verdicts: Verdict[] = []
-  for (const { effects, lost, ...scene } of scenes) {
-    if (scene.settings.mode === 'off') continue
-    const work = async (): Promise<Verdict> => {
-      if (lost !== undefined) throw new Error(lost)
-      if (!input)
-        throw new Error(said === undefined ? 'its input is too long' : 'its input is not JSON')
-      const { session, subagent } = call
-      const asks = { kind: who, session, subagent, own, isAlone: asker.isAlone }
-      const caller = callerFor(askingAgent(scene.around.folder, env, asks), own, env)
-      const context = { env, caller, ...scene }
-      const secret = call.event === 'before' ? secretRead(call, input) : undefined
-      if (secret) return letPast(context, secret.text, [secret.path])
-      return handle(context, call, effects, asker.isAlone)
-    }
-    const can = call.event === 'before' ? (mayWrite(call) || !input ? 'refuse' : 'tell') : 'report'
-    verdicts.push(await decide(work, scene.settings, env, can))
-    await within(scene.asking.close(), CLOSE_MS).catch(() => undefined)
-    if (verdicts.at(-1)?.deny !== undefined) break
-  }
-  return answerFor(AGENTS[kind], call, together(verdicts))
+  const can = call.event === 'before' ? (mayWrite(call) || !input ? 'refuse' : 'tell') : 'report'
+  const verdict = await judge(scenes, env, can, async ({ effects, ...scene }) => {
+    if (!input)
+      throw new Error(said === undefined ? 'its input is too long' : 'its input is not JSON')
+    const { session, subagent } = call
+    const asks = { kind: who, session, subagent, own, isAlone: asker.isAlone }
+    const caller = callerFor(askingAgent(scene.around.folder, env, asks), own, env)
+    const context = { env, caller, ...scene }
+    const secret = call.event === 'before' ? secretRead(call, input) : undefined
+    if (secret) return letPast(context, secret.text, [secret.path])
+    return handle(context, call, effects, asker.isAlone)
+  })
+  return answerFor(AGENTS[kind], call, verdict)
 }
 
 /** What only looks goes on, also where nobody can be asked. */
@@ -113,32 +105,47 @@ async function hookGit(event: string, given: NodeJS.ProcessEnv): Promise<Answer>
   if (verb === undefined) return wrong(`There is no hook of git named ${event} here`)
   const cwd = process.cwd()
   const env = saidByPerson(stateFolder(given, cwd), given)
-  const found = await scenesOf(env, { cwd, files: [] })
-  const scenes = found.filter(({ settings }) => settings.mode !== 'off')
-  if (scenes.length === 0) return SILENT
+  const scenes = await scenesOf(env, { cwd, files: [] })
+  if (scenes.every(({ settings }) => settings.mode === 'off')) return SILENT
   // git waits for nobody to read what it pipes, and a commit pipes nothing.
   const input = verb === 'push' ? ((await readInput(INPUT_MS)) ?? '') : ''
+  const verdict = await judge(scenes, env, 'refuse', async (scene) => {
+    const { agent, process } = gitAgent(scene.around.folder, env)
+    return guardHistory({ env, caller: callerFor(agent, process, env), ...scene }, verb, input)
+  })
+  return answerGit(verdict)
+}
+
+/** Asks each store that is concerned, up to the first that refuses. */
+async function judge(
+  scenes: readonly StoreScene[],
+  env: NodeJS.ProcessEnv,
+  can: Can,
+  ask: (scene: Omit<StoreScene, 'lost'>) => Promise<Verdict>,
+): Promise<Verdict> {
   const verdicts: Verdict[] = []
-  for (const { asking, around, settings, lost } of scenes) {
-    const work = async (): Promise<Verdict> => {
+  for (const { lost, ...scene } of scenes) {
+    if (scene.settings.mode === 'off') continue
+    const work = async () => {
       if (lost !== undefined) throw new Error(lost)
-      const { agent, process } = gitAgent(asking.folder, env)
-      const caller = callerFor(agent, process, env)
-      return guardHistory({ env, settings, around, asking, caller }, verb, input)
+      return ask(scene)
     }
-    verdicts.push(await decide(work, settings, env, 'refuse'))
-    await within(asking.close(), CLOSE_MS).catch(() => undefined)
+    verdicts.push(await decide(work, scene.settings, env, can))
+    await within(scene.asking.close(), CLOSE_MS).catch(() => undefined)
     if (verdicts.at(-1)?.deny !== undefined) break
   }
-  return answerGit(together(verdicts))
+  return together(verdicts)
 }
+
+/** A call that may write can be refused; of one that looks, or is over, something can be said. */
+type Can = 'refuse' | 'tell' | 'report'
 
 /** Works until there is a verdict or the time is up; what cannot be asked is decided by config. */
 async function decide(
   work: () => Promise<Verdict>,
   { unreachable, problems }: HookSettings,
   env: NodeJS.ProcessEnv,
-  can: 'refuse' | 'tell' | 'report',
+  can: Can,
 ): Promise<Verdict> {
   let verdict: Verdict
   try {

@@ -1,11 +1,9 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
-import { attempt } from '../core/attempt.ts'
 import { word } from '../core/quote.ts'
 import { type Checkout, checkoutAt, isInside, realpathOf } from '../machine/checkout.ts'
 import { sha256 } from '../machine/digest.ts'
-import { guardFolder, namesIn } from '../machine/guarded.ts'
-import { writePrivate } from '../machine/private_file.ts'
+import { guardFiles } from '../machine/guarded.ts'
 import { setUpAbove } from '../machine/set_up.ts'
 import type { HookContext } from './context.ts'
 import type { Effects } from './shell/effects.ts'
@@ -49,7 +47,8 @@ const isSubmodule = ({ top, inner, repository }: Checkout) =>
 /** Told once for each folder, while the state folder can remember it. */
 function isNews(state: string, folder: string): boolean {
   const name = `${sha256(folder).slice(0, 16)}${TOLD}`
-  if (namesIn(state).includes(name)) return false
-  attempt(() => writePrivate(guardFolder(state), name, '', { synced: false }), undefined)
+  const guard = guardFiles(state)
+  if (guard.names().includes(name)) return false
+  guard.put(name, {})
   return true
 }

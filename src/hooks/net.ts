@@ -1,6 +1,3 @@
-import { readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { attempt } from '../core/attempt.ts'
 import { admits, STRANGER } from '../core/caller.ts'
 import { planted } from '../core/planted.ts'
 import { argument, listed, word } from '../core/quote.ts'
@@ -11,14 +8,12 @@ import {
   dropGuarded,
   type Guarded,
   guardedIn,
-  guardFolder,
+  guardFiles,
   keepGuarded,
-  namesIn,
   type Owned,
   putGuarded,
   sightOfFile,
 } from '../machine/guarded.ts'
-import { writePrivate } from '../machine/private_file.ts'
 import type { HookContext } from './context.ts'
 import { noteLeft } from './discarded.ts'
 import type { HookCall } from './protocol.ts'
@@ -75,49 +70,45 @@ export function beginCall(context: HookContext, call: HookCall, owned: Owned[]):
   const files = call.command === undefined ? owned.map(({ path }) => path) : null
   const name = markerOf(agent, call)
   // Of a protocol that does not tell calls apart, several may be under way.
-  const [open] = readMarker(folder, name)
+  const open = guardFiles(folder).read<Marker | null>(name, null)
   const all = files && open?.files !== null ? [...files, ...(open?.files ?? [])] : null
   const marker: Marker = { agent, until_ms, files: all }
-  attempt(() => {
-    writePrivate(guardFolder(folder), name, JSON.stringify(marker), { synced: false })
-  }, undefined)
+  guardFiles(folder).put(name, marker)
 }
 
 /** After a call: what it may have written is as its agent left it. */
 export function endCall(context: HookContext, call: HookCall): void {
   const { folder } = context.around
   const { agent } = context.caller
-  const names = namesIn(folder)
+  const guard = guardFiles(folder)
+  const names = guard.names()
   const own = sha256(agent).slice(0, 16)
   // Of a protocol that does not say which call is over, all are.
   const over = names.filter((name) => {
     if (!name.endsWith(MARKER) || !name.startsWith(own)) return false
     return call.tool_call === undefined || name === markerOf(agent, call)
   })
-  const markers = over.flatMap((name) => readMarker(folder, name))
+  const markers = over.flatMap((name) => guard.read<Marker | null>(name, null) ?? [])
   for (const record of markers.length > 0 ? guardedIn(folder, names) : []) {
     const isWritten = markers.some(({ files }) => files?.includes(record.path) ?? true)
     if (!isWritten || !isTheirs(record, context)) continue
     if (sightOfFile(record.path) !== record.seen) keepGuarded(folder, record, Date.now())
   }
-  for (const name of over) rmSync(join(guardFolder(folder), name), { force: true })
+  for (const name of over) guard.drop(name)
 }
-
-const readMarker = (folder: string, name: string): Marker[] =>
-  attempt(() => [JSON.parse(readFileSync(join(guardFolder(folder), name), 'utf8')) as Marker], [])
 
 /** Reserved files that were changed, and not by a call of their holder, as sentences; told once. */
 export async function noticed(context: HookContext): Promise<string[]> {
   const { folder } = context.around
   if (planted('R52 net')) return []
-  const names = namesIn(folder)
+  const names = guardFiles(folder).names()
   const changed = guardedIn(folder, names).filter(
     (record) => record.holder !== '' && isChanged(folder, record),
   )
   if (changed.length === 0) return []
   const markers = names
     .filter((name) => name.endsWith(MARKER))
-    .flatMap((name) => readMarker(folder, name))
+    .flatMap((name) => guardFiles(folder).read<Marker | null>(name, null) ?? [])
   const strange = changed.filter((record) => !isHolders(folder, record, markers))
   const said: string[] = []
   const places = new Map<string, Guarded[]>()

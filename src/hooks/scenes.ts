@@ -15,7 +15,7 @@ import { type Effects, noEffects } from './shell/effects.ts'
 import { expand, isFolder, nearestFolder, patchTargets } from './targets.ts'
 
 /** One store that a call concerns, and what the call would do to the files that it guards. */
-interface Scene extends Pick<HookContext, 'asking' | 'settings' | 'around'> {
+export interface StoreScene extends Pick<HookContext, 'asking' | 'settings' | 'around'> {
   settings: HookSettings
   effects: Effects
   /** Why there is no store that could be asked, although there was one. */
@@ -58,7 +58,7 @@ function spellings(file: string, home: string): string[] {
  * The stores that guard what a call does: that of the folder which the agent works in, and that of
  * every checkout which it reaches into from there. A store without a state folder guards nothing.
  */
-export async function scenesOf(env: NodeJS.ProcessEnv, call: Acting): Promise<Scene[]> {
+export async function scenesOf(env: NodeJS.ProcessEnv, call: Acting): Promise<StoreScene[]> {
   const here = new Asking(env, call.cwd)
   const scenes = new Map([[realpathOf(here.folder), sceneAt(here, call.cwd, env)]])
   const known = new Map<string, Effects[]>()
@@ -97,7 +97,7 @@ const isFixed = (env: NodeJS.ProcessEnv) => Boolean(env['LEASEHOLD_DIR'] || env[
 
 const folderOf = (path: string) => nearestFolder(dirname(realpathOf(path)))
 
-function sceneAt(asking: Asking, cwd: string, env: NodeJS.ProcessEnv): Scene {
+function sceneAt(asking: Asking, cwd: string, env: NodeJS.ProcessEnv): StoreScene {
   const around = { cwd, folder: asking.folder, isShared: asking.isShared }
   const { settings, lost } = settingsAt(asking, env)
   return { asking, around, settings, lost, effects: noEffects() }
@@ -132,8 +132,8 @@ const isInUse = ({ folder }: Asking, env: NodeJS.ProcessEnv) =>
 export function scenesBefore(
   env: NodeJS.ProcessEnv,
   process: ProcessRef | undefined,
-  scenes: readonly Scene[],
-): Scene[] {
+  scenes: readonly StoreScene[],
+): StoreScene[] {
   if (!process || isFixed(env)) return []
   const known = new Set(scenes.map(({ around }) => realpathOf(around.folder)))
   return notedOf(env, process)
@@ -149,7 +149,7 @@ export function rememberScenes(
   env: NodeJS.ProcessEnv,
   process: ProcessRef | undefined,
   cwd: string,
-  scenes: readonly Scene[],
+  scenes: readonly StoreScene[],
 ): void {
   const others = scenes.filter(({ around }) => around.cwd !== cwd)
   if (!process || isFixed(env) || others.length === 0) return

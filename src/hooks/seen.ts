@@ -1,11 +1,11 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { planted } from '../core/planted.ts'
 import { word } from '../core/quote.ts'
 import { realpathOf } from '../machine/checkout.ts'
 import { sha256 } from '../machine/digest.ts'
-import { writePrivate } from '../machine/private_file.ts'
+import { LocalFiles } from '../machine/local_files.ts'
 import type { HookContext } from './context.ts'
 import type { HookCall } from './protocol.ts'
 
@@ -16,7 +16,7 @@ import type { HookCall } from './protocol.ts'
  */
 type Seen = Record<string, string>
 
-const FOLDER = 'seen'
+const seenFiles = (state: string) => new LocalFiles(state, 'seen')
 /** Conversations, and files of each, that are remembered: the latest. */
 const CONVERSATIONS_MAX = 200
 const FILES_MAX = 500
@@ -36,7 +36,7 @@ export function unseenChange(
 ): { text: string; path: string } | undefined {
   const { whole = [] } = call
   if (whole.length === 0 || planted('S9 seen')) return undefined
-  const known = read(around.folder, call)
+  const known = seenFiles(around.folder).read<Seen>(nameOf(call), {})
   const now = contentsOf(call, whole)
   const changed = Object.keys(now).find((path) => known[path] && known[path] !== now[path])
   if (changed === undefined) return undefined
@@ -64,31 +64,23 @@ const contentOf = (path: string): string[] =>
 const nameOf = ({ session = '', subagent = '' }: HookCall) =>
   `${sha256(`${session}\n${subagent}`).slice(0, 32)}.json`
 
-const read = (folder: string, call: HookCall): Seen =>
-  attempt(() => JSON.parse(readFileSync(join(folder, FOLDER, nameOf(call)), 'utf8')) as Seen, {})
-
 /** Where it cannot be kept, the guard of reservations is all there is. */
-function remember(folder: string, call: HookCall, seen: Seen): void {
+function remember(state: string, call: HookCall, seen: Seen): void {
   if (call.session === undefined) return
-  const known = read(folder, call)
+  const files = seenFiles(state)
+  const known = files.read<Seen>(nameOf(call), {})
   const isNews = Object.entries(seen).some(([path, content]) => known[path] !== content)
   if (!isNews) return
-  attempt(() => {
-    // Only in a state folder that is there: with a token of a server elsewhere there may be none.
-    if (!statSync(folder).isDirectory()) return
-    const place = join(folder, FOLDER)
-    mkdirSync(place, { mode: 0o700, recursive: true })
-    for (const path of Object.keys(seen)) delete known[path]
-    const latest = Object.entries({ ...known, ...seen }).slice(-FILES_MAX)
-    writePrivate(place, nameOf(call), JSON.stringify(Object.fromEntries(latest)))
-    forgetOldest(place)
-  }, undefined)
+  for (const path of Object.keys(seen)) delete known[path]
+  const latest = Object.entries({ ...known, ...seen }).slice(-FILES_MAX)
+  files.put(nameOf(call), Object.fromEntries(latest), true)
+  attempt(() => forgetOldest(files), undefined)
 }
 
-function forgetOldest(place: string): void {
-  const names = readdirSync(place)
+function forgetOldest(files: LocalFiles): void {
+  const names = files.names()
   if (names.length <= CONVERSATIONS_MAX) return
-  const aged = names.map((name) => ({ name, ms: statSync(join(place, name)).mtimeMs }))
+  const aged = names.map((name) => ({ name, ms: statSync(join(files.folder, name)).mtimeMs }))
   const oldest = aged.toSorted((a, b) => a.ms - b.ms).slice(0, names.length - CONVERSATIONS_MAX)
-  for (const { name } of oldest) rmSync(join(place, name), { force: true })
+  for (const { name } of oldest) files.drop(name)
 }

@@ -10,12 +10,58 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { attempt } from '../core/attempt.ts'
+import { literalGlob } from '../core/paths/glob.ts'
+import { Refusal } from '../core/refusal.ts'
 import { transcriptsHere } from '../machine/family.ts'
 import { sessionsFolder } from '../machine/sessions.ts'
+import type { ShownReservation } from '../operations/reservations.ts'
 import { Asking } from './asking.ts'
+import { EDITING, type HookContext, isOwn, reservationsIn } from './context.ts'
 import { callerFor } from './identity.ts'
-import { endTurn } from './turn_end.ts'
-import { fieldsIn, type HookFields, textIn } from './protocol.ts'
+import { endGuard } from './net.ts'
+import { fieldsIn, type HookFields, textIn, type Verdict } from './protocol.ts'
+
+const PATHS_AT_ONCE = 100
+
+/**
+ * Between two turns an agent may wait for a person for hours: what its edits reserved is given
+ * back, and the next edit reserves again. What it asked for itself it keeps for as long as it said.
+ */
+export async function endTurn({
+  asking,
+  caller,
+}: Pick<HookContext, 'asking' | 'caller'>): Promise<Verdict> {
+  const items = await reservationsIn({ asking, caller })
+  const places = new Map<string, ShownReservation[]>()
+  for (const item of items) {
+    if (!isOwn(caller, item) || item.reason !== EDITING) continue
+    const key = JSON.stringify([item.checkout, item.project])
+    places.set(key, [...(places.get(key) ?? []), item])
+  }
+  for (const [first, ...rest] of places.values()) {
+    const paths = [first!, ...rest].map(({ path }) => path)
+    for (let at = 0; at < paths.length; at += PATHS_AT_ONCE) {
+      const input = {
+        paths: paths.slice(at, at + PATHS_AT_ONCE),
+        checkout: first!.checkout,
+        ...(first!.project !== null && { project: first!.project }),
+        process: caller.process,
+      }
+      await asking.ask('reserve.release', input, caller).catch(ignoreLost)
+    }
+    const { checkout } = first!
+    endGuard(asking.folder, (each) => {
+      const isTheirs = each.holder === caller.agent || !caller.given
+      return isTheirs && each.checkout === checkout && paths.includes(literalGlob(each.name))
+    })
+  }
+  return {}
+}
+
+/** Over since it was listed, or of another process with our id: then it is not ours to release. */
+function ignoreLost(error: unknown): void {
+  if (!(error instanceof Refusal) || error.code === 'unavailable') throw error
+}
 
 /*
  * Turns that end without a hook: a person has pressed Esc (Claude Code, Copilot), or the model's

@@ -139,10 +139,6 @@ export const namedAgent = (said: string | undefined, session: Session | undefine
   session && (said === undefined || admits(said, session.agent)) ? session.agent : said
 
 /** The agent that this process was started by, as far as that is known. */
-export function sessionHere(folder: string, env: NodeJS.ProcessEnv): Session | undefined {
-  return sessionOf(familyHere(folder, env))
-}
-
 export function sessionOf({ agents, process }: Family): Session | undefined {
   return agents.length === 1 ? { agent: agents[0]!, process } : undefined
 }

@@ -1,19 +1,11 @@
-import {
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { attempt } from '../core/attempt.ts'
 import { Refusal } from '../core/refusal.ts'
 import { realpathOf } from './checkout.ts'
 import { sha256, uniqueId } from './digest.ts'
 import { statOf } from './file_system.ts'
-import { writePrivate } from './private_file.ts'
+import { LocalFiles } from './local_files.ts'
 
 /**
  * Files as their holders last left them: a record for each reserved file, and a copy of what is in
@@ -44,7 +36,6 @@ export interface Guarded {
 /** Where a file is, and whose it is. */
 export type Owned = Pick<Guarded, 'path' | 'name' | 'checkout' | 'project' | 'holder' | 'pid'>
 
-const FOLDER = 'guard'
 const RECORD = '.json'
 const COPY = '.copy'
 const RECORDS_MAX = 500
@@ -53,24 +44,15 @@ const COPY_BYTES_MAX = 1024 * 1024
 /** A larger file is known by its size and time. */
 const DIGEST_BYTES_MAX = 4 * 1024 * 1024
 
-export const guardFolder = (folder: string) => join(folder, FOLDER)
+/** Markers of calls that are under way are there besides. */
+export const guardFiles = (state: string) => new LocalFiles(state, 'guard')
 
 const nameOf = (path: string) => `${sha256(path).slice(0, 32)}${RECORD}`
 
-/** What is there besides: markers of calls that are under way. */
-export function namesIn(folder: string): string[] {
-  return attempt(() => readdirSync(guardFolder(folder)), [])
+export function guardedIn(state: string, names = guardFiles(state).names()): Guarded[] {
+  const records = names.filter((name) => name.endsWith(RECORD)).slice(0, RECORDS_MAX)
+  return records.flatMap((name) => guardFiles(state).read<Guarded | null>(name, null) ?? [])
 }
-
-export function guardedIn(folder: string, names = namesIn(folder)): Guarded[] {
-  return names
-    .filter((name) => name.endsWith(RECORD))
-    .slice(0, RECORDS_MAX)
-    .flatMap((name) => readGuarded(folder, name))
-}
-
-const readGuarded = (folder: string, name: string): Guarded[] =>
-  attempt(() => [JSON.parse(readFileSync(join(guardFolder(folder), name), 'utf8')) as Guarded], [])
 
 /** A change that keeps size and time still shows in the time of the inode, which nobody sets. */
 export function sightOfFile(path: string): string {
@@ -100,37 +82,32 @@ export function contentOf(path: string): Content {
 }
 
 /** Takes what is in the file now for what its holder left there. */
-export function keepGuarded(folder: string, owned: Owned, wrote_ms: number): void {
+export function keepGuarded(state: string, owned: Owned, wrote_ms: number): void {
   const { seen, digest, bytes } = contentOf(owned.path)
   const isKept = bytes !== undefined && bytes.length <= COPY_BYTES_MAX
   const copy = isKept ? `${digest!.slice(0, 32)}${COPY}` : null
   attempt(() => {
-    // Only in a state folder that is there: with a token of a server elsewhere there may be none.
-    mkdirSync(guardFolder(folder), { mode: 0o700 })
-  }, undefined)
-  attempt(() => {
-    if (copy !== null && bytes) write(folder, copy, bytes)
-    const { lost } = readGuarded(folder, nameOf(owned.path))[0] ?? {}
+    const files = guardFiles(state)
+    if (copy !== null && bytes) files.put(copy, bytes)
+    const { lost } = files.read<Partial<Guarded>>(nameOf(owned.path), {})
     const { path, name, checkout, project, holder, pid } = owned
     const whose = { path, name, checkout, project, holder, pid }
-    putGuarded(folder, { ...whose, seen, digest, copy, ...(lost && { lost }), wrote_ms })
-    makeRoom(folder)
+    putGuarded(state, { ...whose, seen, digest, copy, ...(lost && { lost }), wrote_ms })
+    makeRoom(files)
   }, undefined)
 }
 
-export function putGuarded(folder: string, record: Guarded): void {
-  attempt(() => write(folder, nameOf(record.path), JSON.stringify(record)), undefined)
-}
+export const putGuarded = (state: string, record: Guarded) =>
+  guardFiles(state).put(nameOf(record.path), record)
 
 /** Nobody has it any more. What another wrote over is kept as long as there is room. */
-export function dropGuarded(folder: string, record: Guarded): void {
-  if (record.lost !== undefined) return putGuarded(folder, { ...record, holder: '', pid: null })
-  rmSync(join(guardFolder(folder), nameOf(record.path)), { force: true })
+export function dropGuarded(state: string, record: Guarded): void {
+  if (record.lost !== undefined) return putGuarded(state, { ...record, holder: '', pid: null })
+  guardFiles(state).drop(nameOf(record.path))
 }
 
 /** The bytes of a copy; undefined where it had to make room. */
-export const copyNamed = (folder: string, name: string): Uint8Array | undefined =>
-  attempt(() => readFileSync(join(guardFolder(folder), name)), undefined)
+export const copyNamed = (state: string, name: string) => guardFiles(state).bytes(name)
 
 /**
  * Puts `bytes` in the place of a file, and of a link where somebody made one of it: what that leads
@@ -150,13 +127,10 @@ export function putBack(path: string, bytes: Uint8Array): void {
   renameSync(fresh, path)
 }
 
-const write = (folder: string, name: string, data: string | Uint8Array) =>
-  writePrivate(guardFolder(folder), name, data, { synced: false })
-
 /** Copies that no record names go first, then the oldest records with theirs. */
-function makeRoom(folder: string): void {
-  const files = readdirSync(guardFolder(folder)).map((name) => {
-    const stat = statOf(join(guardFolder(folder), name))
+function makeRoom(guard: LocalFiles): void {
+  const files = guard.names().map((name) => {
+    const stat = statOf(join(guard.folder, name))
     return { name, size: stat?.size ?? 0, ms: stat?.mtimeMs ?? 0 }
   })
   const copies = files.filter(({ name }) => name.endsWith(COPY))
@@ -166,13 +140,11 @@ function makeRoom(folder: string): void {
   let left = COPIES_BYTES_MAX
   const kept = new Set<string>()
   for (const { name } of records.slice(0, RECORDS_MAX)) {
-    const [record] = readGuarded(folder, name)
-    const named = [record?.copy, record?.lost].filter((each) => typeof each === 'string')
+    const { copy, lost } = guard.read<Partial<Guarded>>(name, {})
+    const named = [copy, lost].filter((each) => typeof each === 'string')
     left -= copies.reduce((sum, each) => sum + (named.includes(each.name) ? each.size : 0), 0)
     if (left < 0) break
     for (const each of [name, ...named]) kept.add(each)
   }
-  for (const { name } of [...copies, ...records]) {
-    if (!kept.has(name)) rmSync(join(guardFolder(folder), name), { force: true })
-  }
+  for (const { name } of [...copies, ...records]) if (!kept.has(name)) guard.drop(name)
 }

@@ -1,8 +1,7 @@
 import { groupFact, leaderFact, stopGroup } from './group.ts'
 import type { GroupRef, ProcessRef } from '../core/rows.ts'
 import type { Fact } from '../core/view.ts'
-import { boot, host, processFact, seat } from './process.ts'
-import { timeShift } from './time_namespace.ts'
+import { boot, host, processFact, seat, timeShift } from './process.ts'
 
 /** What the operating system knows: time, and which processes live. */
 export interface Machine {
