@@ -1,7 +1,7 @@
 import type { AnswerOf } from '../../operations/registry.ts'
 import { isRefusal, Refusal } from '../../core/refusal.ts'
 import { ask, change } from '../ask.ts'
-import { changed, tasks } from '../data/tasks.ts'
+import { changed as tasksChanged, tasks } from '../data/tasks.ts'
 import { type Act, does, numberIn } from '../parts/acts.tsx'
 import { count } from '../parts/words.ts'
 import { param } from '../route.ts'
@@ -194,7 +194,7 @@ export async function projectsKnown(): Promise<() => string[]> {
     ...limits.flatMap(({ project }) => project ?? []),
   ]
   return () => {
-    void changed.value
+    void tasksChanged.value
     const ofTasks = [...tasks.values()].flatMap((each) => each.project ?? [])
     return ['', ...new Set([...named, ...ofTasks])].toSorted()
   }
